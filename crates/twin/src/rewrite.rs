@@ -357,8 +357,6 @@ fn lay_out_all(
         }
         _ => Inserter::Nothing,
     };
-    // A guest goes home before such a call in any case; nothing would be gained.
-    let skip_stubs = !mode.goes_aboard();
     let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes.len() } else { 0 };
     let of_unit = |unit: usize| {
         if matches!(choices[unit], UnitChoice::Refused(_)) {
@@ -374,7 +372,7 @@ fn lay_out_all(
             Inserter::Prefetch(wanted) => (prefetch::unit(module, unit, wanted).0, Harvested::default()),
         };
         inserted.shrink();
-        let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32, skip_stubs);
+        let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32);
         let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
         (Some(Twin { layout, inserted, tables, address: 0 }), done)
     };

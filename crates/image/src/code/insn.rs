@@ -1,5 +1,6 @@
 //! An instruction in eight bytes: a large program has millions of them.
 
+use crate::code::skipped_lock::is_locked;
 use crate::elf::bytes::u32_at;
 use units::Svma;
 
@@ -62,14 +63,21 @@ impl Insn {
     pub fn bytes<'c>(&self, code: &'c [u8]) -> &'c [u8] {
         &code[self.at as usize..self.end() as usize]
     }
-    /// Where a direct jump, branch or call goes.
+    /// Where a direct jump, branch or call goes; over a `lock` prefix: to the prefix
+    /// ([`super::skipped_lock`]).
     pub fn target(&self, start: Svma, code: &[u8]) -> Option<Svma> {
         let displacement = match self.flow.displacement_size() {
+            1 if self.skips_lock(code) => 0,
             1 => i64::from(code[self.end() as usize - 1] as i8),
             4 => i64::from(u32_at(code, self.end() as usize - 4)? as i32),
             _ => return None,
         };
         Some(Svma((start.0 + u64::from(self.end())).wrapping_add_signed(displacement)))
+    }
+    fn skips_lock(self, code: &[u8]) -> bool {
+        self.flow == Flow::Branch8
+            && code[self.end() as usize - 1] == 1
+            && is_locked(&code[self.end() as usize..])
     }
     /// What a RIP-relative operand refers to.
     pub fn rip_target(&self, start: Svma, code: &[u8]) -> Option<Svma> {

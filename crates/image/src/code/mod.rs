@@ -13,6 +13,7 @@ pub mod never_returns;
 pub mod prototypes;
 pub mod reads;
 pub mod regs;
+mod skipped_lock;
 pub mod surroundings;
 pub mod symbolic;
 pub mod tables;

@@ -3,6 +3,7 @@
 
 use crate::container::mapping::{Table, Unit};
 use crate::container::stream::Item;
+use crate::decode::skipped_lock::to_the_prefix;
 use iced_x86::{
     ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
@@ -56,7 +57,9 @@ pub(crate) fn jumps(unit: &Unit<'_>, items: &[Item], tables: &[Table]) -> bool {
 
 fn step(unit: &Unit<'_>, item: &Item, items: &[Item], tables: &[Table]) -> RegisterStep {
     let bytes = &unit.code[item.at as usize..item.end() as usize];
-    let insn = Decoder::with_ip(64, bytes, unit.start + u64::from(item.at), DecoderOptions::NONE).decode();
+    let mut insn =
+        Decoder::with_ip(64, bytes, unit.start + u64::from(item.at), DecoderOptions::NONE).decode();
+    to_the_prefix(&mut insn, unit.code.get(item.end() as usize..).unwrap_or(&[]));
     let flow = insn.flow_control();
     let mut step = RegisterStep {
         given: 0,

@@ -8,6 +8,7 @@ use crate::code::references;
 use crate::container::mapping::{IDENTITY, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::{self, Item};
+use crate::decode::skipped_lock::to_the_prefix;
 use crate::decode::{Opinion, Second, is_relative_to};
 use crate::rule::Rule;
 use crate::{Context, Counts};
@@ -83,6 +84,7 @@ impl View<'_, '_> {
             if !self.both_decoders_agree(&insn, item, scratch) {
                 return false;
             }
+            to_the_prefix(&mut insn, &unit.code[item.end() as usize..]);
             jumps_anywhere |= self.instruction(&decoder, &insn, item, items.get(index + 1), scratch);
             true
         });

@@ -8,6 +8,7 @@ mod accesses;
 mod bodies;
 mod names;
 mod operands;
+pub(crate) mod skipped_lock;
 
 use crate::liveness::effects::{self, Effect};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};

@@ -1,6 +1,7 @@
 //! The instructions of functions that have no twins: found by following control from the start.
 
 use crate::container::stream::Item;
+use crate::decode::skipped_lock::to_the_prefix;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 /// What is reached from the first byte and from `entries`, by direct branches. Where control goes
@@ -19,6 +20,8 @@ pub(crate) fn follow(start: u64, code: &[u8], entries: &[u32], items: &mut Vec<I
             if insn.is_invalid() {
                 break;
             }
+            let end = at + insn.len();
+            to_the_prefix(&mut insn, &code[end..]);
             seen[at] = true;
             let len = insn.len() as u8;
             items.push(Item {

@@ -6,6 +6,7 @@ use super::linkage::{Linkage, Outside};
 use super::set::{RED_ZONE, Set, touched, unwinding};
 use crate::container::mapping::Table;
 use crate::container::stream::Item;
+use crate::decode::skipped_lock::to_the_prefix;
 use crate::unwind::cfa::Rows;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
@@ -90,6 +91,7 @@ pub(crate) fn read(
             }
         }
         decoder.decode_out(&mut insn);
+        to_the_prefix(&mut insn, code.get(item.end() as usize..).unwrap_or(&[]));
         match rows.as_mut().map(|rows| rows.advance(u64::from(item.at))) {
             Some(Some(false)) if !steps.is_empty() => {}
             Some(Some(_)) => {

@@ -1,10 +1,12 @@
 //! Which instructions a guest must not run aboard (rule R16), and thread-local storage that it may
 //! reach there (R17).
 
-use super::state::Value;
+use super::ops::{General, Op, RSP, Word, op};
+use super::state::{State, Value};
 use crate::decode::is_relative_to;
 use iced_x86::{
-    CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpAccess, OpKind, Register,
+    CpuidFeature, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
 };
 
 /// What acts on the kernel thread, or sets modes that no yield switches. Branches, calls and
@@ -70,11 +72,38 @@ pub(crate) fn uses_unswitched_state(insn: &Instruction) -> bool {
         || !control && features.iter().any(|f| matches!(f, AMX_TILE | FPU | FPU287 | FPU387 | RTM))
 }
 
-/// Whether `copy` does what `original` does when FS is its base: `found` says what registers hold
-/// before it.
-pub(crate) fn is_local(original: &Instruction, copy: &[u8], address: u64, found: &[Value; 16]) -> bool {
+/// The register that a copy of two instructions loads from S1 by its second one; none otherwise.
+pub(crate) fn loaded_again(copy: &[u8], address: u64) -> Option<(General, usize)> {
+    let mut decoder = Decoder::with_ip(64, copy, address, DecoderOptions::NONE);
+    let first = decoder.decode();
+    let second = decoder.can_decode().then(|| decoder.decode())?;
+    match op(&second) {
+        Some(Op::LoadArea(to, Word::Scratch(1))) if !decoder.can_decode() => Some((to, first.len())),
+        _ => None,
+    }
+}
+
+/// Whether `copy` does what `original` does when FS is its base: `state` says what registers and
+/// scratch words hold before it. A register in which the address is, though it may be live, is in
+/// S1, is nothing to the original, and is loaded again behind it.
+pub(crate) fn is_local(original: &Instruction, copy: &[u8], address: u64, state: &State) -> bool {
+    let found = &state.general;
     let mut decoder = Decoder::with_ip(64, copy, address, DecoderOptions::NONE);
     let mut new = decoder.decode();
+    let copy = match loaded_again(copy, address) {
+        Some((borrowed, len)) => {
+            let right = new.memory_base().number() == usize::from(borrowed)
+                && state.scratch[1] == Value::Program(borrowed)
+                && original.flow_control() == FlowControl::Next
+                && borrowed != RSP
+                && !uses(original, borrowed);
+            if !right {
+                return false;
+            }
+            &copy[..len]
+        }
+        None => copy,
+    };
     let (base, index) = (original.memory_base(), original.memory_index());
     let wide = |register: Register| register == Register::None || register.is_gpr64();
     let plain = (0..original.op_count()).any(|op| original.op_kind(op) == OpKind::Memory)
@@ -106,6 +135,13 @@ pub(crate) fn is_local(original: &Instruction, copy: &[u8], address: u64, found:
     new.set_memory_displacement64(original.memory_displacement64());
     new.set_memory_displ_size(original.memory_displ_size());
     new == *original
+}
+
+/// Whether an instruction reads or writes any part of a general register.
+fn uses(insn: &Instruction, register: General) -> bool {
+    let mut factory = InstructionInfoFactory::new();
+    let is_it = |used: Register| used.is_gpr64() && used.number() == usize::from(register);
+    factory.info(insn).used_registers().iter().any(|used| is_it(used.register().full_register()))
 }
 
 /// Whether what a prefetch fetches is the memory operand of an instruction.
@@ -197,15 +233,28 @@ mod tests {
 
     #[test]
     fn operands_by_way_of_contexts() {
-        let mut found = [Value::Anything; 16];
-        found[2] = Value::Local(1 | 4 << 4); // fs + rax + 4 * rcx
+        let mut found = State::program();
+        found.general[2] = Value::Local(1 | 4 << 4); // fs + rax + 4 * rcx
         let original = decode(&[0x64, 0x8b, 0x54, 0x88, 0xf0]); // mov edx, fs:[rax+rcx*4-16]
         assert!(is_local(&original, &[0x8b, 0x52, 0xf0], 0, &found));
         assert!(!is_local(&original, &[0x8b, 0x52, 0xf4], 0, &found), "another displacement");
         assert!(!is_local(&original, &[0x8b, 0x4a, 0xf0], 0, &found), "another destination");
         assert!(!is_local(&original, &[0x8b, 0x51, 0xf0], 0, &found), "another base");
         assert!(!is_local(&original, &[0x64, 0x8b, 0x52, 0xf0], 0, &found), "still by way of fs");
-        found[2] = Value::Local(1 | 8 << 4);
+        // The same by way of a register that is loaded again from where it was kept.
+        let again = [0x65, 0x48, 0x8b, 0x34, 0x25, 0x18, 0, 0, 0]; // mov rsi, gs:[18h]
+        let borrowed = [&[0x8b, 0x56, 0xf0][..], &again].concat();
+        found.general[6] = Value::Local(1 | 4 << 4);
+        found.scratch[1] = Value::Program(6);
+        assert!(is_local(&original, &borrowed, 0, &found));
+        let other = [&[0x8b, 0x52, 0xf0][..], &again].concat();
+        assert!(!is_local(&original, &other, 0, &found), "another register than that of the address");
+        found.scratch[1] = Value::Program(7);
+        assert!(!is_local(&original, &borrowed, 0, &found), "another register's value");
+        let uses = decode(&[0x64, 0x8b, 0x74, 0x88, 0xf0]); // mov esi, fs:[rax+rcx*4-16]
+        found.scratch[1] = Value::Program(6);
+        assert!(!is_local(&uses, &[&[0x8b, 0x76, 0xf0][..], &again].concat(), 0, &found), "what it loads");
+        found.general[2] = Value::Local(1 | 8 << 4);
         assert!(!is_local(&original, &[0x8b, 0x52, 0xf0], 0, &found), "another sum");
     }
 }

@@ -26,6 +26,7 @@ use crate::container::mapping::{Mapping, SCAVENGER, SIBLING, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::Item;
 use crate::decode::is_relative_to;
+use crate::decode::skipped_lock::to_the_prefix;
 use crate::liveness::set::{ALL, Set};
 use crate::liveness::{self, Liveness};
 use crate::rule::Rule;
@@ -34,6 +35,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
 use interprocedural::Interprocedural;
+use ops::General;
 use rayon::prelude::*;
 use run::{Code, Done, Terms};
 use state::{EarlierSaves, State};
@@ -279,7 +281,9 @@ impl Work<'_, '_> {
                 let _ = decoder.set_position(item.at as usize);
                 decoder.set_ip(unit.start + u64::from(item.at));
             }
-            room.instructions.push(decoder.decode());
+            let mut insn = decoder.decode();
+            to_the_prefix(&mut insn, &unit.code[item.end() as usize..]);
+            room.instructions.push(insn);
         }
     }
 
@@ -308,7 +312,8 @@ impl Work<'_, '_> {
         }
         room.notes |= done.note.is_some();
         // What is left in its slot is R21's.
-        let lost = lost(done) & !done.note.map_or(0, |note| Set::from(note.registers));
+        let left = done.note.map_or(0, |note| Set::from(note.registers));
+        let lost = lost(done) & !left & !self.borrowed(item, done);
         let Some(state) = &done.state else {
             self.found.cut_short.fetch_add(1, Ordering::Relaxed);
             return self.wrong(Rule::Yields, item, "inserted code that never reaches its end");
@@ -336,6 +341,20 @@ impl Work<'_, '_> {
         }
     }
 
+    /// A register that holds an address in thread-local storage for one instruction, and is loaded
+    /// again by the end of its copy. That this is right, R17 says ([`aboard::is_local`]).
+    fn borrowed(&self, item: &Item, done: &Done) -> Set {
+        if !self.terms.scavenger {
+            return 0;
+        }
+        let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
+        let again = aboard::loaded_again(copy, self.unit.twin + u64::from(item.copy()));
+        let kept = |&(register, _): &(General, usize)| {
+            done.state.is_some_and(|state| state.scratch[1] == state::Value::Program(register))
+        };
+        again.filter(kept).map_or(0, |(register, _)| 1 << register)
+    }
+
     /// R16 and R17: what a guest may run, and what sends it home first.
     fn aboard(&self, item: &Item, insn: &Instruction, state: Option<&State>, room: &mut Room) {
         let home = state.is_some_and(|state| state.facts.home);
@@ -347,7 +366,7 @@ impl Work<'_, '_> {
         let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
         if is_relative_to(insn, Register::FS) {
             let address = self.unit.twin + u64::from(item.copy());
-            let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, &state.general));
+            let local = || state.is_some_and(|state| aboard::is_local(insn, copy, address, state));
             let untouched = home && original == copy;
             if !untouched && !local() {
                 self.wrong(

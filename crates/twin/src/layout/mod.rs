@@ -171,14 +171,13 @@ pub(crate) fn slot_of(module: &Module<'_>, unit: usize, insn: Insn) -> Option<Sv
     module.imports.slot_behind(&module.image, target)
 }
 
-/// Lays a unit out; `skip_stubs`: by [`slot_of`].
+/// Lays a unit out.
 pub(crate) fn lay_out(
     module: &Module<'_>,
     unit: usize,
     tables: &[JumpTable],
     inserted: &Insertions,
     before_escape: u32,
-    skip_stubs: bool,
 ) -> Layout {
     let insns = &module.decoded[unit].insns;
     let start = module.units[unit].start;
@@ -199,7 +198,7 @@ pub(crate) fn lay_out(
     // once.
     let mut short: Vec<(u32, u32)> = Vec::new();
     for (index, insn) in insns.iter().enumerate() {
-        if skip_stubs && slot_of(module, unit, *insn).is_some() {
+        if slot_of(module, unit, *insn).is_some() {
             forms.push((index as u32, InstructionForm::ThroughSlot));
         }
         if insn.flow.displacement_size() != 1 {

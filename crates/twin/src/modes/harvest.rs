@@ -228,7 +228,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             }
             if self.bounds.is_some() {
                 let taken = begins.or(base).map_or(RegSet::EMPTY, RegSet::general);
-                self.keep_aboard(&mut work, index, live | taken, &mut piece, &mut insertions);
+                self.keep_aboard(&mut work, index, (live, taken), &mut piece, &mut insertions);
             }
             insertions.push_piece(&piece);
         }
@@ -278,10 +278,11 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
         &self,
         work: &mut UnitWork<'_>,
         index: usize,
-        live: RegSet,
+        (live, taken): (RegSet, RegSet),
         piece: &mut Piece,
         insertions: &mut Insertions,
     ) {
+        let (live_here, live) = (live, live | taken);
         let instruction = &work.instructions[index];
         if self.module.decoded[work.unit].insns[index].flow == Flow::Return
             && instruction.mnemonic() == Mnemonic::Ret
@@ -292,7 +293,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             piece.append(&leave(live));
             work.done.leaves += 1;
         } else if tls::uses_segment(instruction, Register::FS) {
-            if let Some((before, bytes)) = tls::rewritten(instruction, live) {
+            if let Some((before, bytes)) = tls::rewritten(instruction, live_here, taken) {
                 piece.append(&before);
                 insertions.replace(index, bytes);
                 work.done.thread_local += 1;

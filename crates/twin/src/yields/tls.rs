@@ -4,7 +4,7 @@
 use crate::layout::insertions::Piece;
 use crate::yields::assembler::assemble;
 use crate::yields::registers::Register as Number;
-use iced_x86::{Encoder, Instruction, OpKind, Register};
+use iced_x86::{Encoder, FlowControl, Instruction, InstructionInfoFactory, OpKind, Register};
 use image::code::regs::RegSet;
 use runtime_abi::{area, context};
 
@@ -23,9 +23,11 @@ fn has_hidden_operand(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Xlatb | Maskmovdqu | Maskmovq | Vmaskmovdqu)
 }
 
-/// What goes before the instruction, and what takes its place. `None` where it cannot be done: no
-/// register is dead, or the operand is of an odd kind.
-pub(crate) fn rewritten(instruction: &Instruction, live: RegSet) -> Option<(Piece, Vec<u8>)> {
+/// What goes before the instruction, and what takes its place. Where no register is dead, one that
+/// the instruction does not use is kept in S1 meanwhile, if it is none of those `taken`; it is
+/// loaded again by the end of what takes the instruction's place. `None` where it cannot be done:
+/// the operand is of an odd kind.
+pub(crate) fn rewritten(instruction: &Instruction, live: RegSet, taken: RegSet) -> Option<(Piece, Vec<u8>)> {
     let plain = (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory)
         && !instruction.is_string_instruction()
         && !has_hidden_operand(instruction)
@@ -38,10 +40,35 @@ pub(crate) fn rewritten(instruction: &Instruction, live: RegSet) -> Option<(Piec
     }
     // The lower registers need no prefix, which some instructions cannot have.
     let usable = [0u32, 1, 2, 6, 7, 8, 9, 10, 11, 3, 5, 13, 14, 15, 12];
+    let dead = usable
+        .into_iter()
+        .filter(|&register| !(live | taken).contains(RegSet::general(register)))
+        .find_map(|register| Some((address(instruction, register), relative_to(instruction, register)?)));
+    if dead.is_some() || instruction.flow_control() != FlowControl::Next {
+        return dead;
+    }
+    let used = used(instruction);
     usable
         .into_iter()
-        .filter(|&register| !live.contains(RegSet::general(register)))
-        .find_map(|register| Some((address(instruction, register), relative_to(instruction, register)?)))
+        .filter(|&register| !(used | taken).contains(RegSet::general(register)))
+        .find_map(|register| borrowed(instruction, register))
+}
+
+/// General registers that an instruction uses in any way.
+fn used(instruction: &Instruction) -> RegSet {
+    let mut factory = InstructionInfoFactory::new();
+    let used = factory.info(instruction).used_registers().iter().map(|used| used.register().full_register());
+    used.filter(|register| register.is_gpr64())
+        .fold(RegSet::EMPTY, |all, register| all | RegSet::general(register.number() as Number))
+}
+
+/// By way of a live register, which is as before in the end. Loading it leaves the flags alone.
+fn borrowed(instruction: &Instruction, register: Number) -> Option<(Piece, Vec<u8>)> {
+    let mut before = assemble(|asm| asm.store_area(area::SCRATCH[1], register));
+    before.append(&address(instruction, register));
+    let mut bytes = relative_to(instruction, register)?;
+    bytes.extend(assemble(|asm| asm.load_area(register, area::SCRATCH[1])).hot.bytes);
+    Some((before, bytes))
 }
 
 /// The context's FS base, and what registers add to it.
@@ -92,7 +119,7 @@ mod tests {
     fn of(bytes: &[u8], live: RegSet) -> Option<(Vec<String>, String)> {
         let instruction = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
         assert!(uses_segment(&instruction, Register::FS));
-        let (piece, new) = rewritten(&instruction, live)?;
+        let (piece, new) = rewritten(&instruction, live, RegSet::EMPTY)?;
         let text = |bytes: &[u8]| {
             let decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
             decoder.into_iter().map(|insn| insn.to_string()).collect::<Vec<_>>()
@@ -119,10 +146,26 @@ mod tests {
     }
 
     #[test]
+    fn a_live_register_is_borrowed_where_none_is_dead() {
+        // sub rax, fs:[28h]
+        let (before, new) = of(&[0x64, 0x48, 0x2b, 0x04, 0x25, 0x28, 0, 0, 0], RegSet::ALL).unwrap();
+        assert_eq!(before, ["mov gs:[18h],rcx", "mov rcx,gs:[8]", "mov rcx,[rcx+18h]"]);
+        assert_eq!(new, "sub rax,[rcx+28h]mov rcx,gs:[18h]");
+        // mov ecx, fs:[rax+rdx*4-10h]
+        let (before, new) = of(&[0x64, 0x8b, 0x4c, 0x90, 0xf0], RegSet::ALL).unwrap();
+        assert_eq!(before[0], "mov gs:[18h],rsi");
+        assert_eq!(new, "mov ecx,[rsi-10h]mov rsi,gs:[18h]");
+        // jmp qword ptr fs:[28h] would not come back to load it
+        assert_eq!(of(&[0x64, 0xff, 0x24, 0x25, 0x28, 0, 0, 0], RegSet::ALL), None);
+    }
+
+    #[test]
     fn what_cannot_be_done() {
-        assert_eq!(of(&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0], RegSet::ALL), None, "nothing is dead");
         // mov ah, fs:[28h] has no form with r8
-        assert_eq!(of(&[0x64, 0x8a, 0x24, 0x25, 0x28, 0, 0, 0], all_but(&[8])), None);
+        assert_eq!(
+            of(&[0x64, 0x8a, 0x24, 0x25, 0x28, 0, 0, 0], all_but(&[8])).unwrap().1,
+            "mov ah,[rcx+28h]mov rcx,gs:[18h]"
+        );
         assert!(of(&[0x64, 0x8a, 0x24, 0x25, 0x28, 0, 0, 0], all_but(&[1, 8])).is_some());
         // push qword ptr fs:[28h]
         assert_eq!(of(&[0x64, 0xff, 0x34, 0x25, 0x28, 0, 0, 0], all_but(&[1])), None);
