@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -178,7 +178,7 @@ pub struct ScavengerRow {
     /// it is not set.
     pub libraries: u32,
     pub libraries_before: u32,
-    /// Its rewritten libraries: offset of the first [`ModuleRow`], and how many.
+    /// Its rewritten files, its own first: offset of the first [`ModuleRow`], and how many.
     pub first_module: u32,
     pub modules: u32,
     /// Standard input, output, error: a file to open; 0: the primary's own.
@@ -201,6 +201,10 @@ pub struct ScavengerRow {
     /// precision.
     pub parked_ns: AtomicU64,
     pub aboard_ns: AtomicU64,
+    /// Visits home while the primary's thread lent it the processor, and their time, which is no
+    /// part of that aboard.
+    pub visits: AtomicU64,
+    pub visited_ns: AtomicU64,
     /// Killed by the runtime since one of its threads was lost with a primary that was killed.
     pub lost: AtomicU32,
     /// Why it does not have the lowest priority (`SCHED_IDLE`) at home; 0: it has.
@@ -283,12 +287,28 @@ pub struct ModuleRow {
     pub code: [u64; 2],
     /// Of the program itself: the address by its file at which it begins.
     pub entry: u64,
+    /// Where twins lie that may run aboard, by the file's addresses, and their originals; none: a
+    /// primary's, whose twins never do.
+    pub twins: [u64; 2],
+    pub originals: [u64; 2],
+    /// Functions of it whose originals do not begin with a jump to their twins: offset of the first
+    /// [`EntryRow`], and how many.
+    pub first_entry: u32,
+    pub entries: u32,
 
     // The runtime's answers.
     /// How far from where its file says it is loaded; and whether that is known.
     pub bias: AtomicU64,
     pub found: AtomicU32,
     pub reserved: u32,
+}
+
+/// A function and its twin, by their file's addresses.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct EntryRow {
+    pub original: u64,
+    pub twin: u64,
 }
 
 /// The byte of a yield that is switched on: that of a jump.
@@ -306,6 +326,8 @@ pub struct Slowdown {
     pub with_guests: AtomicU64,
     /// The sum of t·l.
     pub lost: AtomicU64,
+    /// Nanoseconds that threads of the primary lent to scavengers at home: no part of `lost`.
+    pub lent: AtomicU64,
     /// By how much it may be wrong, since the pace without is known only so well.
     pub doubt: AtomicU64,
     /// Sums over guest phases, since samples of one phase are compared with the same solo pace: of

@@ -96,9 +96,10 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
         let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(
             text,
-            "  {}: aboard {}, {trips} trips home, {}{}",
+            "  {}: aboard {}, {trips} trips home{}, {}{}",
             told(scavenger),
             scavenger.times.aboard.brief(),
+            visits(scavenger),
             how(&scavenger.process.ended),
             starved(scavenger)
         );
@@ -106,6 +107,16 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     // Causes of failures may have several lines.
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+/// Visits home for which the primary lent its CPU.
+fn visits(scavenger: &Scavenger) -> String {
+    match scavenger.visits_home.value() {
+        Some(visits) if visits > 0.0 => {
+            format!(" and {visits} visits ({} of the primary's CPU)", scavenger.times.lent.brief())
+        }
+        _ => String::new(),
+    }
 }
 
 fn told(scavenger: &Scavenger) -> String {
@@ -165,10 +176,12 @@ mod tests {
                 at_home: seconds(running + waiting),
                 running: seconds(running),
                 waiting: seconds(waiting),
+                lent: none(),
             },
             progress: none(),
             faults_aboard: none(),
             trips_home: Vec::new(),
+            visits_home: none(),
         }
     }
 

@@ -9,6 +9,7 @@
 //! `cargo test -p gleaner-cli --test cli MODULE::` runs one module.
 #![forbid(unsafe_code)]
 
+mod across;
 mod allocations;
 mod cleanup;
 mod degraded;

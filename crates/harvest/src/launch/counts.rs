@@ -78,6 +78,9 @@ pub struct Paces {
     /// few samples.
     pub lost: f64,
     pub doubt: f64,
+    /// Time that the primary's threads lent to scavengers at home, in nanoseconds: watched, and no
+    /// part of what was lost.
+    pub lent: f64,
     /// Sums over phases with guests: of T², T·L, L², where T is a phase's time and L what was lost
     /// of it.
     pub squares: [f64; 3],
@@ -108,6 +111,7 @@ impl Paces {
             with_guests: sum(offset_of!(Slowdown, with_guests)),
             lost: sum(offset_of!(Slowdown, lost)),
             doubt: sum(offset_of!(Slowdown, doubt)),
+            lent: sum(offset_of!(Slowdown, lent)),
             squares: [0, 1, 2].map(|i| sum(offset_of!(Slowdown, squares) + 8 * i)),
             phases: count(offset_of!(Slowdown, phases)),
             samples: count(offset_of!(Slowdown, samples)),

@@ -6,8 +6,8 @@ use super::environment::{self, assignment};
 use super::error::LaunchError;
 use super::request::{Harvest, Module, Program, Scavenger, Stream};
 use crate::find::libraries;
-use crate::rewrite::rewritten::Switches;
-use runtime_abi::control::{self, Control, ModuleRow, ScavengerRow, SwitchRow};
+use crate::rewrite::rewritten::{Switches, TwinCode};
+use runtime_abi::control::{self, Control, EntryRow, ModuleRow, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::mem::offset_of;
@@ -203,13 +203,13 @@ impl Image {
         Ok((file, original))
     }
 
-    /// Rows for a program's rewritten files: a primary's own, too, and by what their yields are
-    /// switched on. Returns where the first is.
+    /// Rows for a program's rewritten files, its own first; a primary's tell by what their yields
+    /// are switched on. Returns where the first is.
     fn modules(&mut self, program: &Program, primary: bool) -> Result<(u32, u32), LaunchError> {
         let whose = &program.file;
-        let own = primary.then_some((None, whose));
         let libraries = program.modules.iter().map(|module| (Some(module), &module.file));
-        let modules: Vec<(Option<&Module>, &PathBuf)> = own.into_iter().chain(libraries).collect();
+        let modules: Vec<(Option<&Module>, &PathBuf)> =
+            std::iter::once((None, whose)).chain(libraries).collect();
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<ModuleRow>()), 0);
         let first = self.bytes.len();
         self.bytes.resize(first + modules.len() * size_of::<ModuleRow>(), 0);
@@ -221,17 +221,35 @@ impl Image {
                 let original = self.string(library.original.as_os_str(), whose)?;
                 self.put(row + offset_of!(ModuleRow, original), original);
             }
+            // One that cannot be read is refused when it is started.
+            let Ok(bytes) = std::fs::read(file) else { continue };
             if primary {
-                self.switches(row, file);
+                self.switches(row, &bytes);
             }
+            self.twins(row, &bytes);
         }
         Ok((first as u32, modules.len() as u32))
     }
 
-    /// By what a file's yields are switched on; nothing for one that cannot be read, which is
-    /// refused when it is started.
-    fn switches(&mut self, row: usize, file: &Path) {
-        let Some(switches) = std::fs::read(file).ok().and_then(|file| Switches::of(&file)) else { return };
+    /// Where a file's twins are, if they may run aboard, and their originals.
+    fn twins(&mut self, row: usize, file: &[u8]) {
+        let Some(code) = TwinCode::of(file) else { return };
+        self.put64(row + offset_of!(ModuleRow, entry), code.entry);
+        let words = [code.twins, code.originals].into_iter().flatten();
+        for (index, address) in words.enumerate() {
+            self.put64(row + offset_of!(ModuleRow, twins) + index * size_of::<u64>(), address);
+        }
+        self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<EntryRow>()), 0);
+        self.put(row + offset_of!(ModuleRow, first_entry), self.bytes.len() as u32);
+        self.put(row + offset_of!(ModuleRow, entries), code.entries.len() as u32);
+        for entry in code.entries {
+            self.bytes.extend([entry.original.to_ne_bytes(), entry.twin.to_ne_bytes()].as_flattened());
+        }
+    }
+
+    /// By what a file's yields are switched on.
+    fn switches(&mut self, row: usize, file: &[u8]) {
+        let Some(switches) = Switches::of(file) else { return };
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<SwitchRow>()), 0);
         self.put64(row + offset_of!(ModuleRow, entry), switches.entry);
         for (index, address) in switches.code.into_iter().enumerate() {

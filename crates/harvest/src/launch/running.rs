@@ -158,6 +158,8 @@ impl Running {
             trips: std::array::from_fn(|why| u64(offset_of!(ScavengerRow, trips) + 8 * why)),
             parked: Duration::from_nanos(u64(offset_of!(ScavengerRow, parked_ns))),
             aboard_time: Duration::from_nanos(u64(offset_of!(ScavengerRow, aboard_ns))),
+            visits: u64(offset_of!(ScavengerRow, visits)),
+            visited: Duration::from_nanos(u64(offset_of!(ScavengerRow, visited_ns))),
         }
     }
 

@@ -18,6 +18,9 @@ pub struct ScavengerNow {
     pub trips: [u64; trip::COUNT],
     pub parked: Duration,
     pub aboard_time: Duration,
+    /// Visits home while the primary lent the processor, and their time.
+    pub visits: u64,
+    pub visited: Duration,
 }
 
 /// What a harvest does now.

@@ -235,6 +235,7 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         progress: Quantity::unresolved("yields are not counted"),
         faults_aboard: count(figures.trips[trip::FAULT]),
         trips_home: trips(figures),
+        visits_home: count(figures.visits),
     }
 }
 
@@ -274,6 +275,7 @@ fn times(outcome: &ScavengerOutcome) -> Times {
         at_home: life.map_or_else(Quantity::unresolved, |life| Quantity::measured(home(life), Unit::Seconds)),
         running: of_processor(|processor| processor.ran),
         waiting: of_processor(|processor| processor.waited),
+        lent: time(outcome.figures.visited),
     }
 }
 
@@ -316,6 +318,7 @@ fn slowdown(paces: &Paces) -> Slowdown {
         },
         watched: seconds(paces.watched),
         with_guests: seconds(paces.with_guests),
+        lent: seconds(paces.lent),
         samples: paces.samples,
         bounded: paces.bounded,
     }

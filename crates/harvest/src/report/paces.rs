@@ -16,9 +16,13 @@ impl Paces {
         if self.watched <= 0.0 {
             return Err("its pace was not measured");
         }
+        let slower = |lost: f64| {
+            let lost = lost + self.lent;
+            lost / (self.watched - lost).max(self.watched * 1e-3)
+        };
         if self.samples == 0 {
             return if self.with_guests <= 0.0 {
-                Ok(Estimate::exact(0.0))
+                Ok(Estimate::exact(slower(0.0)))
             } else {
                 Err("it ended before its pace with guests was measured")
             };
@@ -37,7 +41,6 @@ impl Paces {
         } else {
             self.with_guests // one phase says nothing of its scatter
         };
-        let slower = |lost: f64| lost / (self.watched - lost).max(self.watched * 1e-3);
         let half = error + self.doubt.abs();
         Ok(Estimate::new(slower(self.lost), slower(self.lost - half), slower(self.lost + half)))
     }

@@ -3,7 +3,7 @@
 
 use image::Image;
 use image::elf::abi::{PF_R, PF_W, PF_X};
-use runtime_abi::control::SwitchRow;
+use runtime_abi::control::{EntryRow, SwitchRow};
 use twin_format::{Mapping, Note, Yields};
 
 /// A rewritten file, read. None where it is none, or one of another version of the format.
@@ -46,5 +46,37 @@ impl Switches {
         let mut codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
         let code = codes.find(|[begin, end]| rows.iter().all(|row| (*begin..*end).contains(&row.place)));
         Some(Self { entry: image.entry().0, rows, code: code.unwrap_or_default() })
+    }
+}
+
+/// Code of a rewritten file that guests run, by the file's addresses.
+pub(crate) struct TwinCode {
+    /// Where the program begins.
+    pub(crate) entry: u64,
+    /// The segment of the twins.
+    pub(crate) twins: [u64; 2],
+    /// The segments of code that were there before, from the first one to the end of the last.
+    pub(crate) originals: [u64; 2],
+    /// What does not begin with a jump to its twin.
+    pub(crate) entries: Vec<EntryRow>,
+}
+
+impl TwinCode {
+    /// None where twins do not run aboard.
+    pub(crate) fn of(file: &[u8]) -> Option<Self> {
+        let RewrittenFile { image, mapping } = RewrittenFile::of(file)?;
+        if !twin_format::mode::goes_aboard(mapping.mode) {
+            return None;
+        }
+        let twin = mapping.units.first()?.twin;
+        let codes = image.loads().iter().filter(|load| load.flags & PF_X != 0);
+        let codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
+        let (twins, originals): (Vec<_>, Vec<_>) =
+            codes.partition(|[begin, end]| (*begin..*end).contains(&twin));
+        let first = originals.iter().map(|range| range[0]).min()?;
+        let end = originals.iter().map(|range| range[1]).max()?;
+        let entries = mapping.units.iter().filter(|unit| unit.patch.is_none());
+        let entries = entries.map(|unit| EntryRow { original: unit.start, twin: unit.twin }).collect();
+        Some(Self { entry: image.entry().0, twins: *twins.first()?, originals: [first, end], entries })
     }
 }

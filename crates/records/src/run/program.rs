@@ -78,6 +78,9 @@ pub struct Scavenger {
     pub faults_aboard: Quantity,
     #[serde(default)]
     pub trips_home: Vec<HomeTrip>,
+    /// Visits home from which it was back aboard at once, without the supervisor.
+    #[serde(default = "not_told")]
+    pub visits_home: Quantity,
 }
 
 /// Where a scavenger spent its time.
@@ -93,6 +96,10 @@ pub struct Times {
     /// be aboard already, and about to sleep.
     #[serde(default = "not_told")]
     pub waiting: Quantity,
+    /// Time of visits home, for which the primary's thread lent it the processor. Paid by the
+    /// credit of `--max-slowdown`, and part of `at_home`.
+    #[serde(default = "not_told")]
+    pub lent: Quantity,
 }
 
 fn not_told() -> Quantity {

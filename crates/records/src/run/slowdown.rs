@@ -13,6 +13,10 @@ pub struct Slowdown {
     pub watched: Quantity,
     /// The part of that time with guests.
     pub with_guests: Quantity,
+    /// Time for which the primary's threads lent their CPUs to scavengers off the primary; part of
+    /// the time watched, and of what was lost.
+    #[serde(default = "not_told")]
+    pub lent: Quantity,
     /// The number of comparisons of pace.
     pub samples: u64,
     /// Those comparisons in which yields were too rare for an estimate: a bound was taken.
@@ -29,6 +33,10 @@ impl Default for Slowdown {
 impl Slowdown {
     pub fn unresolved(why: &str) -> Self {
         let none = || Quantity::unresolved(why);
-        Self { share: none(), watched: none(), with_guests: none(), samples: 0, bounded: 0 }
+        Self { share: none(), watched: none(), with_guests: none(), lent: none(), samples: 0, bounded: 0 }
     }
+}
+
+fn not_told() -> Quantity {
+    Quantity::unresolved("earlier versions did not record it")
 }

@@ -1,5 +1,6 @@
 //! The words of an area that belong to counting. The thread's; only this room writes them.
 
+use crate::counting::order::COUNTING;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
@@ -76,6 +77,12 @@ impl CountingWords {
     }
 
     /// The order that the thread has taken note of.
+    /// Something is being counted.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let order = self.obeyed.load(Relaxed);
+        order & COUNTING != 0 && order != self.done.load(Relaxed)
+    }
+
     pub(crate) fn obeyed(&self) -> u32 {
         self.obeyed.load(Acquire)
     }

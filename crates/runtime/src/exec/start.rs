@@ -10,6 +10,7 @@ use crate::layout::area::{Area, kind};
 use crate::layout::page;
 use crate::layout::region::{AreaPurpose, Region};
 use crate::mappings::{self, memory};
+use crate::startup::modules;
 use crate::switching::gs;
 use crate::sys;
 use crate::sys::cpus::Cpus;
@@ -137,6 +138,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     row.policy_errno.store(sys::set_idle_policy(), Relaxed);
     mappings::begin(home);
     let image = load(home, file)?;
+    modules::find_program(region, page::modules_of(control, row), Some(image.entry as u64));
     let interpreter = match image.interpreter() {
         None => None,
         Some(path) => Some(load_interpreter(home, path).map_err(|(_, errno)| (failure::INTERPRETER, errno))?),

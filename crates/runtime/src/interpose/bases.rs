@@ -51,6 +51,9 @@ extern "C" fn look(
     if number == sys::nr::ARCH_PRCTL && code == ARCH_SET_GS {
         refuse();
     }
+    if number == sys::nr::SECCOMP {
+        dispatch::forbids();
+    }
     if number == sys::nr::PRCTL && dispatch::is_refused(code) {
         return 0;
     }
@@ -73,6 +76,8 @@ extern "C" fn syscall() -> isize {
         "je 2f",
         "cmp rdi, {other}",
         "je 2f",
+        "cmp rdi, {seccomp}",
+        "je 2f",
         "cmp rdi, {map}",
         "je 2f",
         "cmp rdi, {unmap}",
@@ -94,7 +99,7 @@ extern "C" fn syscall() -> isize {
         "jmp r11",
         "3: or rax, -1",
         "ret",
-        number = const sys::nr::ARCH_PRCTL, other = const sys::nr::PRCTL, next = sym SYSCALL, look = sym look,
+        number = const sys::nr::ARCH_PRCTL, other = const sys::nr::PRCTL, seccomp = const sys::nr::SECCOMP, next = sym SYSCALL, look = sym look,
         address = const Next::ADDRESS, map = const sys::nr::MMAP, unmap = const sys::nr::MUNMAP,
         remap = const sys::nr::MREMAP, attach = const sys::nr::SHMAT,
     )

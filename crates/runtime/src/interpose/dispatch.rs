@@ -2,25 +2,41 @@
 //! The runtime's, made in the program's threads, would be among them: the first signal that came
 //! while they are handed over would end it. So it fails, as before Linux 5.11.
 //!
+//! And a primary forbids itself system calls (`PR_SET_SECCOMP`): its threads make none for others
+//! from then on ([`crate::switching::loans`]).
+//!
 //! Seen is what goes through libc, by `prctl` or by `syscall` ([`super::bases`]); of scavengers the
 //! filter sees all (`exec/filter.rs`).
 
 use crate::interpose::mine::mine;
 use crate::interpose::next::{Next, fail};
+use crate::layout::area::kind;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 const EINVAL: i32 = 22;
 const ENOSYS: i32 = 38;
 pub(crate) const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
+const PR_SET_SECCOMP: i32 = 22;
 
 static PRCTL: Next = Next::new(c"prctl");
 
 /// Whether this `prctl` is the one, and not let through. Then it has failed.
 pub(super) fn is_refused(option: i32) -> bool {
+    if option == PR_SET_SECCOMP {
+        forbids();
+    }
     let refused = option == PR_SET_SYSCALL_USER_DISPATCH && mine().is_some();
     if refused {
         fail(EINVAL);
     }
     refused
+}
+
+/// System calls are about to be forbidden.
+pub(super) fn forbids() {
+    if let Some(area) = mine().filter(|area| area.kind.load(Relaxed) == kind::PRIMARY) {
+        area.region().sandboxed.store(1, Release);
+    }
 }
 
 pub(super) fn look_up() {

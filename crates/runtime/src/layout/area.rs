@@ -11,6 +11,7 @@
 //!         captured context
 //! 0x0a00  samples
 //! 0x0d00  counter of busy-waits
+//! 0x0e00  LoanWords
 //! ```
 //!
 //! An area's words lie in parts, by which side writes them. The type of a part is in the room of
@@ -34,6 +35,7 @@ use crate::counting::area_words::{CountingWords, ROWS, SAMPLES as SAMPLE_COUNT};
 use crate::signals::area_words::SignalWords;
 use crate::signals::frame::SignalStack;
 use crate::supervisor::area_words::{OrderWords, SupervisorWords};
+use crate::switching::loan_words::LoanWords;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use runtime_abi::control::ScavengerRow;
 use runtime_abi::{area, context};
@@ -46,6 +48,7 @@ const BACK: usize = 0x700 + context::BEFORE;
 pub(crate) const FRAME: usize = 0x800;
 const SAMPLES: usize = 0xa00;
 const TURNS: usize = 0xd00 + context::BEFORE;
+const LOANS: usize = 0xe00;
 pub(crate) const XSAVE: usize = 0x1000;
 pub(crate) const XSAVE_SIZE: usize = 0x3000;
 pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
@@ -240,7 +243,8 @@ at!(supervisor == 0x300);
 const _: () = assert!(size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
 const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= TURNS - context::BEFORE);
-const _: () = assert!(TURNS + size_of::<Context>() <= XSAVE);
+const _: () = assert!(TURNS + size_of::<Context>() <= LOANS);
+const _: () = assert!(LOANS + size_of::<LoanWords>() <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
 macro_rules! follow {
@@ -287,6 +291,12 @@ impl Area {
     pub(crate) fn signal_stack(&self) -> SignalStack {
         let pointer = (self.address() + SIGNAL_STACK) as u64;
         SignalStack { pointer, flags: 0, padding: 0, size: SIGNAL_STACK_SIZE as u64 }
+    }
+
+    /// What its thread lends to homes, and of a home what is lent to it.
+    pub(crate) fn loans(&self) -> &LoanWords {
+        // SAFETY: it lies in the same slot, and holds atomics only.
+        unsafe { &*((self.address() + LOANS) as *const LoanWords) }
     }
 
     /// Counters that are linked into the ring while something is counted: before guests, and behind

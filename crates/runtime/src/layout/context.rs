@@ -15,6 +15,9 @@
 //!    ^                                     |                      |  (host sleeps)         |
 //!    |                                     |  <----supervisor-----+                        |
 //!    +------------supervisor---------------+------------------supervisor-------------------+
+//!
+//!   ABOARD --host--> VISITING --home thread--> RETURNED --host--> ABOARD
+//!                       +------host, too late-----> LEAVING
 //! ```
 
 use super::area::{Area, follow};
@@ -39,6 +42,13 @@ pub(crate) mod state {
     /// that at any moment either the hook or this tells that it may sleep for the supervisor to
     /// wake it.
     pub(crate) const PARKING: u32 = 4;
+    /// Its home thread does what the guest left for, while the thread that it was aboard lends the
+    /// processor ([`crate::switching::loans`]). Written by that thread, which also ends it:
+    /// LEAVING.
+    pub(crate) const VISITING: u32 = 5;
+    /// Saved at a yield at home, to be taken back by the lender. Written by the home thread, by
+    /// compare-and-swap.
+    pub(crate) const RETURNED: u32 = 6;
 }
 
 const _: () = assert!(core::mem::offset_of!(Context, state) == 64);

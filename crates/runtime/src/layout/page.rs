@@ -3,7 +3,7 @@
 use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
-use runtime_abi::control::{Control, MAGIC, ModuleRow, ScavengerRow, SwitchRow, VERSION, refusal};
+use runtime_abi::control::{Control, EntryRow, MAGIC, ModuleRow, ScavengerRow, SwitchRow, VERSION, refusal};
 
 /// Maps the page that this path names.
 pub(crate) fn map(path: &CStr) -> Option<&'static Control> {
@@ -59,6 +59,11 @@ pub(crate) fn modules_of(page: &'static Control, row: &ScavengerRow) -> &'static
 /// The yields of one of the primary's files that can be switched.
 pub(crate) fn switches(page: &'static Control, row: &ModuleRow) -> &'static [SwitchRow] {
     behind(page, row.first_switch, row.switches)
+}
+
+/// Functions of a file whose entries are no jumps to their twins.
+pub(crate) fn entries(page: &'static Control, row: &ModuleRow) -> &'static [EntryRow] {
+    behind(page, row.first_entry, row.entries)
 }
 
 /// `count` rows that the launcher wrote behind the structure.

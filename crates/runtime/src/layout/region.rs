@@ -9,13 +9,16 @@
 use crate::counting::order::{ALONE, GUESTS, SPINS};
 use crate::layout::area::{Area, SLOT, SLOW_STACK_TOP, kind};
 use crate::layout::context::{CONTEXT_STRIDE, Context};
+use crate::layout::page;
 use crate::mappings::ScavengerMappings;
 use crate::switching::labels;
+use crate::switching::twin_entries::{self, TwinEntries};
+use crate::switching::twin_pages::{self, TwinPages};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use runtime_abi::context;
-use runtime_abi::control::{Control, SCAVENGERS, stage};
+use runtime_abi::control::{Control, ModuleRow, SCAVENGERS, stage};
 
 /// Most threads at a time, of primary and scavengers together.
 pub(crate) const SLOTS: usize = 4096;
@@ -60,6 +63,16 @@ pub(crate) struct Region {
     pub(crate) restore: AtomicU64,
     /// Where that code ends.
     pub(crate) restore_end: AtomicU64,
+    /// A thread of the primary has forbidden itself system calls, as far as that is seen: none
+    /// makes any for others. Written by the thread before it does, or by the supervisor.
+    pub(crate) sandboxed: AtomicU32,
+    /// Counts homes that parked, and threads that lend their processor until one does
+    /// ([`crate::switching::loans`]).
+    pub(crate) parked: AtomicU32,
+    pub(crate) lenders: AtomicU32,
+    /// Where guests find twins. Set once.
+    pub(crate) twin_pages: AtomicPtr<TwinPages>,
+    pub(crate) twin_entries: AtomicPtr<TwinEntries>,
     pub(crate) scavenger_mappings: [ScavengerMappings; SCAVENGERS],
     /// Thread ids by slot, 0 where a slot is free: they are searched without touching the slots.
     tids: [AtomicI32; SLOTS],
@@ -82,6 +95,7 @@ pub(crate) struct AreaPurpose {
 impl Region {
     /// Maps it. Vector state as [`crate::startup::constructor`] found it.
     pub(crate) fn map(control: *mut Control, xsave_mask: u64, compact: bool) -> Result<&'static Region, i32> {
+        let (pages, entries) = (twin_pages::map()?, twin_entries::map()?);
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
         // SAFETY: a new mapping; nothing is replaced.
         let base = unsafe { sys::mmap(0, SIZE + HUGE, sys::PROT_NONE, flags, -1, 0) }?;
@@ -98,6 +112,8 @@ impl Region {
         // value.
         let region: &'static Region = unsafe { &*(base as *const Region) };
         region.control.store(control, Relaxed);
+        region.twin_pages.store(core::ptr::from_ref(pages).cast_mut(), Relaxed);
+        region.twin_entries.store(core::ptr::from_ref(entries).cast_mut(), Relaxed);
         region.contexts.store(contexts as u64, Relaxed);
         region.slots.store((contexts + CONTEXTS) as u64, Relaxed);
         region.xsave_mask.store(xsave_mask, Relaxed);
@@ -109,6 +125,26 @@ impl Region {
 
     pub(crate) fn page(&self) -> &'static Control {
         crate::layout::area::follow!(self.control)
+    }
+
+    /// A module is there, at this distance from where its file says: guests find its twins.
+    pub(crate) fn add_twins(&self, row: &ModuleRow, bias: u64) {
+        self.twin_pages().add(row, bias);
+        self.twin_entries().add(page::entries(self.page(), row), bias);
+    }
+
+    /// It is there no more.
+    pub(crate) fn remove_twins(&self, row: &ModuleRow, bias: u64) {
+        self.twin_pages().remove(row, bias);
+        self.twin_entries().remove(page::entries(self.page(), row), bias);
+    }
+
+    fn twin_pages(&self) -> &'static TwinPages {
+        crate::layout::area::follow!(self.twin_pages)
+    }
+
+    fn twin_entries(&self) -> &'static TwinEntries {
+        crate::layout::area::follow!(self.twin_entries)
     }
 
     pub(crate) fn area(&self, slot: usize) -> &'static Area {
@@ -333,6 +369,7 @@ impl Region {
         }
         area.signals.reset();
         area.supervisor.reset();
+        area.loans().reset();
         area.twin.budget.store(0, Relaxed);
         area.twin.passes.store(-1, Relaxed);
         // Where the pace is not kept, guests are aboard from the first.

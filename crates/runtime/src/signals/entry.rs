@@ -164,6 +164,10 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
     }
     let place = if lent {
         InterruptedAt::Program
+    } else if labels::is_across(context.registers.rip as usize) {
+        // SAFETY: the guest that leaves is the context that runs.
+        unsafe { place::before_across(area, &mut context.registers) };
+        InterruptedAt::Guest
     } else {
         // SAFETY: the kernel's registers.
         unsafe { place::of(area, &context.registers, faulted) }

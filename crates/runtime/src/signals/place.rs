@@ -71,6 +71,21 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> In
     if ours || cur == area.control().pointer() { InterruptedAt::Runtime } else { InterruptedAt::Guest }
 }
 
+/// Puts a guest that was on its way from a leave to another module back in front of what follows
+/// the leave.
+///
+/// # Safety
+/// The context that runs must be that guest ([`labels::is_across`]).
+pub(super) unsafe fn before_across(area: &Area, registers: &mut Registers) {
+    // SAFETY: the caller's; contexts are never unmapped.
+    let frame = unsafe { &*area.twin.cur.load(Acquire) }.home().frame();
+    for (number, general) in frame.general.iter().enumerate() {
+        *registers.at(number as u8) = general.load(Relaxed);
+    }
+    registers.rip = frame.rip.load(Relaxed);
+    registers.flags = frame.flags.load(Relaxed);
+}
+
 /// Whether a thread of a scavenger is at its yield: on its way to where it parks or back, with the
 /// own context saved and signals let in. One that was captured whole is made to begin anew with its
 /// restoring.

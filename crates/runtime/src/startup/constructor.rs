@@ -41,7 +41,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         if row.libraries != 0 {
             environment.shorten(LIBRARIES, page::string(control, row.libraries_before));
         }
-        modules::find(control, page::modules_of(control, row));
+        modules::find(area.region(), page::modules_of(control, row));
         mappings::spans::note_libraries(area, modules::each_base);
         area.own().fs.store(gs::fs_base(), Relaxed);
         area.quiet().fs.store(gs::fs_base(), Relaxed);
@@ -196,7 +196,8 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
     signals::entry::begin_thread(area);
     take_part();
     control.primary.store(pid, Relaxed);
-    modules::find(control, page::modules(control));
+    modules::find_program(region, page::modules(control), modules::entry());
+    modules::find(region, page::modules(control));
     if !page::rows(control).is_empty() {
         core_dumps::contain();
     }

@@ -3,4 +3,4 @@
 mod constructor;
 mod core_dumps;
 mod environment;
-mod modules;
+pub(crate) mod modules;

@@ -8,9 +8,10 @@
 use crate::exec::auxiliaries;
 use crate::exec::stack;
 use crate::layout::page;
+use crate::layout::region::Region;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use runtime_abi::control::{Control, ModuleRow};
+use runtime_abi::control::ModuleRow;
 
 /// What the loader tells debuggers of each file, as all have it that speak their protocol.
 #[repr(C)]
@@ -29,12 +30,8 @@ struct ForDebuggers {
 }
 
 /// Finds them in this process, which has not begun yet: no other code reads the loader's list.
-pub(crate) fn find(control: &'static Control, rows: &'static [ModuleRow]) {
-    if rows.iter().any(|row| row.name == 0)
-        && let Some(entry) = entry()
-    {
-        rows.iter().filter(|row| row.name == 0).for_each(|row| found(row, entry.wrapping_sub(row.entry)));
-    }
+pub(crate) fn find(region: &Region, rows: &'static [ModuleRow]) {
+    let control = region.page();
     let mut at = first();
     // SAFETY: the loader's list, which it changes only where a library is loaded or unloaded.
     while let Some(loaded) = unsafe { at.as_mut() } {
@@ -51,7 +48,7 @@ pub(crate) fn find(control: &'static Control, rows: &'static [ModuleRow]) {
             if let Some(original) = page::string(control, row.original) {
                 loaded.name = original.as_ptr();
             }
-            found(row, loaded.bias as u64);
+            found(region, row, loaded.bias as u64);
         }
     }
 }
@@ -66,13 +63,21 @@ pub(crate) fn each_base(show: &mut dyn FnMut(usize)) {
     }
 }
 
-fn found(row: &ModuleRow, bias: u64) {
+/// The program itself, which begins there; nothing where that is not known.
+pub(crate) fn find_program(region: &Region, rows: &[ModuleRow], entry: Option<u64>) {
+    if let (Some(row), Some(entry)) = (rows.iter().find(|row| row.name == 0), entry) {
+        found(region, row, entry.wrapping_sub(row.entry));
+    }
+}
+
+fn found(region: &Region, row: &ModuleRow, bias: u64) {
+    region.add_twins(row, bias);
     row.bias.store(bias, Relaxed);
     row.found.store(1, Release);
 }
 
-/// Where the program that was started begins.
-fn entry() -> Option<u64> {
+/// Where the program that the kernel started begins.
+pub(crate) fn entry() -> Option<u64> {
     let mut found = None;
     auxiliaries::each(|key, value| {
         if key == stack::AT_ENTRY {

@@ -118,8 +118,16 @@ pub(crate) struct SupervisorWords {
     pub(super) banned_until: AtomicU64,
     /// Home: ticks that it stays aboard at a time, as measured last.
     pub(super) stay: AtomicU64,
+    /// The filters of system calls that its thread had first, plus one, and when that was asked
+    /// last.
+    pub(super) filters: AtomicU64,
+    pub(super) filters_at: AtomicU64,
     /// Home: when its thread was seen parked.
     pub(super) parked_at: AtomicU64,
+    /// Home: its CPU time at a moment, and whether it had work and hardly any up to then.
+    pub(super) home_ran: AtomicU64,
+    pub(super) home_ran_at: AtomicU64,
+    pub(super) starves: AtomicU32,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
     /// which visit and sleep.
     pub(super) redirected_by: AtomicPtr<Area>,
@@ -142,6 +150,7 @@ impl SupervisorWords {
             &self.probed,
             &self.no_yield_times,
             &self.slept,
+            &self.starves,
         ] {
             word.store(0, Relaxed);
         }
@@ -160,6 +169,10 @@ impl SupervisorWords {
             &self.no_guests_until,
             &self.banned_until,
             &self.stay,
+            &self.filters,
+            &self.filters_at,
+            &self.home_ran,
+            &self.home_ran_at,
         ] {
             time.store(0, Relaxed);
         }

@@ -137,6 +137,8 @@ pub(crate) struct Supervisor {
     busy_waiting: Cpus,
     /// Processors where a thread of the primary waits for its turn behind other threads.
     crowded: Cpus,
+    /// Processors on which threads at home have work and hardly get to it.
+    starving: Cpus,
     /// By slot, of homes: the processors that its thread may use, empty where not known. `None`: no
     /// memory for it.
     may_use: Option<&'static mut [Cpus; crate::layout::region::SLOTS]>,
@@ -204,6 +206,7 @@ impl Supervisor {
             sleep_patterns,
             busy_waiting: Cpus::NONE,
             crowded: Cpus::NONE,
+            starving: Cpus::NONE,
             may_use,
             wake_at: 0,
             switches: switches::YieldSwitches::new(page),

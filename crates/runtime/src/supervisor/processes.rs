@@ -160,6 +160,15 @@ impl Processes {
         number_of(status(area, &mut text)?, b"voluntary_ctxt_switches:", 10)
     }
 
+    /// How many filters of system calls a thread has, and its mode of them (strict: 1). `None`: the
+    /// kernel does not tell.
+    pub(crate) fn filters(area: &Area) -> Option<u64> {
+        let mut text = [0_u8; 4096];
+        let status = status(area, &mut text)?;
+        let filters = number_of(status, b"Seccomp_filters:", 10).unwrap_or(0);
+        Some(filters << 8 | number_of(status, b"Seccomp:", 10)?)
+    }
+
     /// What an area's thread does.
     pub(crate) fn activity(area: &'static Area) -> ThreadActivity {
         let (pid, tid) = (area.pid.load(Relaxed), area.tid.load(Relaxed));

@@ -11,6 +11,8 @@ unsafe extern "C" {
     fn gleaner_parked();
     fn gleaner_park();
     fn gleaner_park_end();
+    fn gleaner_across();
+    fn gleaner_across_end();
     fn gleaner_stay();
     fn gleaner_sibling_leave();
     fn gleaner_restore();
@@ -74,6 +76,12 @@ pub(crate) fn restore_end() -> usize {
 /// Restoring a context: its frame is still whole.
 pub(crate) fn is_restore(rip: usize) -> bool {
     (restore_address()..restore_end()).contains(&rip)
+}
+
+/// Finding out whether a guest that leaves stays aboard: its frame holds all its registers, and
+/// its vectors are its own.
+pub(crate) fn is_across(rip: usize) -> bool {
+    (gleaner_across as *const () as usize..gleaner_across_end as *const () as usize).contains(&rip)
 }
 
 /// Whether an address lies in this instance of the runtime.

@@ -5,6 +5,7 @@ use crate::layout::context::{Context, state};
 use crate::signals::deliver::stack_at_home;
 use crate::signals::entry::send_put_off;
 use crate::switching::links;
+use crate::switching::loans::{self, Visitor};
 use crate::switching::supervisor_lost;
 use crate::sys;
 use core::arch::global_asm;
@@ -24,8 +25,14 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     }
     if lent || area.settled.load(Relaxed) != 0 {
         links::abandon(area);
-    } else if begins(area) {
-        is_parked(area);
+    } else {
+        let visitor = loans::end_visit(area);
+        if visitor == Visitor::None && begins(area) {
+            is_parked(area);
+            loans::has_parked(area);
+        } else if visitor != Visitor::Returned {
+            return stack_at_home(area);
+        }
         wait(area, area.thread.parked_mask.load(Relaxed));
         send_put_off(area);
     }
@@ -77,7 +84,7 @@ fn wait(area: &'static Area, mask: u64) {
     let own = area.own();
     loop {
         match own.state.load(Acquire) {
-            state::HOME => break,
+            state::HOME | state::VISITING => break,
             now if area.switching.deferred.load(Acquire) != 0 => sys::futex_wait(&own.state, now),
             now => {
                 let (from, to) = sleep_ends();

@@ -33,6 +33,7 @@ pub(crate) use crate::switching::links::holds;
 pub(crate) use crate::switching::links::{
     abandon, append, dismiss, first, hook, is_empty, is_hooked, may_park, modes, take_out, unhook,
 };
+use crate::switching::loans::{self, VisitEnd};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
@@ -88,6 +89,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     own.spin.store(count::at_turns(area), Release);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
+    loans::slice(area);
     if first == own.pointer()
         && area.asked.load(Acquire) == asked::TO_PARK
         && area.asked.compare_exchange(asked::TO_PARK, asked::PARKING, AcqRel, Relaxed).is_ok()
@@ -104,7 +106,9 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     let next = take_out(area, guest);
     guest.home().frame().yield_rip.store(0, Relaxed);
     guest.rip.store(labels::restore_address() as u64, Relaxed);
-    dismiss(guest, trip::LEAVE);
+    if loans::visit(area, guest) == VisitEnd::None {
+        dismiss(guest, trip::LEAVE);
+    }
     next
 }
 

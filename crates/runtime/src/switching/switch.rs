@@ -9,7 +9,7 @@
 //! operation  entered with                                     stack    left with
 //! control    rax = CUR = control context; own context saved   slow     tail
 //! park       the same, at home                                slow     on the program's stack
-//! leave      the guest's registers, rax in S0, RIP in S1      slow     tail
+//! leave      the guest's registers, rax in S0, RIP in S1      slow     tail, or in a twin
 //! restore    rax = CUR = a context, its registers in a frame  none     all the program's registers
 //! tail       rax = next context, all else dead                any      CUR = rax, jmp [rax + RIP]
 //! ```
@@ -37,7 +37,7 @@ use crate::sys;
 
 /// Flags of a program's that `sahf` does not load: direction, nested task, alignment check,
 /// identification. Hardly ever set.
-const NOT_BY_SAHF: u32 = 1 << 10 | 1 << 14 | 1 << 18 | 1 << 21;
+pub(super) const NOT_BY_SAHF: u32 = 1 << 10 | 1 << 14 | 1 << 18 | 1 << 21;
 
 macro_rules! general {
     ($number:expr) => {
@@ -74,6 +74,10 @@ global_asm!(
     "pushfq",
     "pop qword ptr [rax + {FLAGS}]",
     "cld",
+    "jmp gleaner_across", // which comes back, unless the guest stays aboard
+    ".globl gleaner_leave_home",
+    ".hidden gleaner_leave_home",
+    "gleaner_leave_home:",
     "mov rbx, rax",
     "mov eax, dword ptr gs:[{XSAVE_MASK}]",
     "mov edx, dword ptr gs:[{XSAVE_MASK} + 4]",

@@ -57,6 +57,7 @@ pub(crate) mod nr {
     pub(crate) const MUNLOCKALL: usize = 152;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const ARCH_PRCTL: usize = 158;
+    pub(crate) const SECCOMP: usize = 317;
     pub(crate) const GETTID: usize = 186;
     pub(crate) const FUTEX: usize = 202;
     pub(crate) const SCHED_SETAFFINITY: usize = 203;

@@ -21,6 +21,10 @@ const PARKED_WAIT_IN_THE_WAY_NS: u64 = 100_000_000;
 const HOME_SLICE_EVERY_NS: u64 = 100_000_000;
 /// for this long.
 const HOME_SLICE_NS: u64 = 10_000_000;
+/// Between two looks whether a thread at home gets a processor,
+const STARVING_POLL_NS: u64 = 1_000_000;
+/// which it hardly does below this share of the time.
+const STARVING_SHARE: f64 = 0.5;
 /// Between two polls of a thread at home: whether it lives, and which processors it may use.
 const POLL_HOME_NS: u64 = 20_000_000;
 
@@ -35,7 +39,10 @@ pub(crate) fn off(guest: &Context, now: u64) {
     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
     let row = home.scavenger();
-    page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)));
+    let visited = home.loans().visited.swap(0, Relaxed);
+    page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)).saturating_sub(visited));
+    page::add(&row.visited_ns, visited);
+    page::add(&row.visits, home.loans().visits.swap(0, Relaxed));
 }
 
 /// Whether a signal came for a home's thread.
@@ -69,6 +76,7 @@ impl Supervisor {
             guests: 0,
             away: false,
         };
+        self.starving = Cpus::NONE;
         let slots = self.region.slots();
         self.turn = if slots == 0 { 0 } else { (self.turn + 1) % slots };
         let mut parked = 0;
@@ -115,6 +123,22 @@ impl Supervisor {
             && self.processes.primary_lives()
     }
 
+    /// Whether a thread at home has work and hardly gets a processor for it.
+    fn starves(&self, area: &'static Area) -> bool {
+        let words = &area.supervisor;
+        let gone = self.now.saturating_sub(words.home_ran_at.load(Relaxed));
+        if gone >= STARVING_POLL_NS {
+            let has_work = Processes::activity(area) == ThreadActivity::Awake;
+            let ran = Processes::cpu_time(area).map(|time| time.ns);
+            words.home_ran_at.store(self.now, Relaxed);
+            let before = words.home_ran.swap(ran.unwrap_or(0), Relaxed);
+            let hardly =
+                ran.is_some_and(|ran| (ran.saturating_sub(before) as f64) < STARVING_SHARE * gone as f64);
+            words.starves.store(u32::from(has_work && hardly), Relaxed);
+        }
+        words.starves.load(Relaxed) != 0
+    }
+
     fn home(
         &mut self,
         slot: usize,
@@ -148,6 +172,10 @@ impl Supervisor {
         census.threads[index] += 1;
         match own.state.load(Acquire) {
             state::HOME => {
+                if self.starves(area) {
+                    self.starving.add(area.supervisor.cpu.load(Relaxed));
+                    self.wake_at = self.wake_at.min(self.now + STARVING_POLL_NS);
+                }
                 let banned = Bans::of(area).hold(self.now) || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
@@ -210,6 +238,12 @@ impl Supervisor {
                     }
                 }
             }
+            state::VISITING | state::RETURNED => {
+                // Its lender ends it.
+                census.away = true;
+                census.guests += 1;
+                census.aboard[index] += 1;
+            }
             _leaving => {
                 off(own, self.now);
                 self.arrive(area, Some(own.why.load(Relaxed) as usize));
@@ -237,6 +271,10 @@ impl Supervisor {
     pub(crate) fn bury(&mut self, slot: usize, area: &'static Area) -> bool {
         let own = area.own();
         let host = own.host.load(Relaxed);
+        let visits = matches!(own.state.load(Acquire), state::VISITING | state::RETURNED);
+        if visits && !host.is_null() && self.processes.primary_lives() {
+            return true; // its lender takes it first, and finds the recall
+        }
         if own.state.load(Acquire) == state::ABOARD && !host.is_null() && self.processes.primary_lives() {
             // Its primary's thread takes it out, and it is LEAVING then.
             own.recall.store(trip::ENDED as u32, Relaxed);

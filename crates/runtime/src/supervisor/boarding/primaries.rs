@@ -14,6 +14,8 @@ use runtime_abi::control::trip;
 
 /// Between two polls of whether a thread sleeps.
 const POLL_THREAD_NS: u64 = 1_000_000;
+/// Between two looks at which system calls a thread may make.
+const LOOK_FOR_FILTERS_NS: u64 = 50_000_000;
 /// A thread that slept takes no guests for this long.
 const AFTER_SLEEP_NS: u64 = 2_000_000;
 
@@ -47,6 +49,7 @@ impl Supervisor {
             if self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.supervisor.cpu.load(Relaxed));
             }
+            self.look_for_filters(area);
             let ring = self.pace(area, slot, row);
             shown += 1;
             if self.is_awaited(area) {
@@ -58,6 +61,10 @@ impl Supervisor {
                 // Once its ring is empty it will not come to the control context again.
                 ring::hook(area);
             }
+            if self.starving.holds(area.supervisor.cpu.load(Relaxed)) && area.loans().order_slice() {
+                self.switches.wanted = true;
+                ring::hook(area);
+            }
             if guests > ring {
                 self.send_back(area, guests - ring);
             }
@@ -67,6 +74,24 @@ impl Supervisor {
             row.tid.store(0, Relaxed);
         }
         free
+    }
+
+    /// A thread that has forbidden itself system calls past libc makes none for others from here
+    /// on.
+    fn look_for_filters(&self, area: &Area) {
+        let words = &area.supervisor;
+        if self.now.saturating_sub(words.filters_at.load(Relaxed)) < LOOK_FOR_FILTERS_NS {
+            return;
+        }
+        words.filters_at.store(self.now, Relaxed);
+        let now = Processes::filters(area).map_or(0, |filters| filters + 1);
+        let first = words.filters.load(Relaxed);
+        if first == 0 {
+            words.filters.store(now, Relaxed);
+        }
+        if now == 0 || first != 0 && now != first {
+            self.region.sandboxed.store(1, Release);
+        }
     }
 
     fn takes_guests(&self, area: &Area) -> bool {
@@ -104,7 +129,8 @@ impl Supervisor {
             }
             return true;
         }
-        let (asleep, stopped) = (seen == ThreadActivity::Asleep, seen == ThreadActivity::Stopped);
+        let lends = area.loans().lending.load(Acquire) != 0;
+        let (asleep, stopped) = (seen == ThreadActivity::Asleep && !lends, seen == ThreadActivity::Stopped);
         let (ran, guests) = (Processes::cpu_time(area), area.supervisor.guests.load(Relaxed));
         if seen == ThreadActivity::Unknown && guests > 0 {
             // It may run, so its guests leave by themselves.
@@ -117,7 +143,8 @@ impl Supervisor {
                 let pattern = &mut patterns[slot];
                 let state = pattern.poll(self.now, tid, asleep || stopped, ran, guests > 0);
                 if pattern.is_doubtful(self.now) {
-                    pattern.slept(self.now, Processes::sleeps(area));
+                    let lent = u64::from(area.loans().times.load(Relaxed));
+                    pattern.slept(self.now, Processes::sleeps(area).map(|times| times.saturating_sub(lent)));
                 }
                 state
             }
@@ -205,8 +232,23 @@ impl Supervisor {
         let here = core::ptr::from_ref(area).cast_mut();
         for home in self.areas(kind::HOME) {
             let own = home.own();
-            if own.state.load(Acquire) != state::ABOARD || own.host.load(Relaxed) != here {
+            if own.host.load(Relaxed) != here {
                 continue;
+            }
+            match own.state.load(Acquire) {
+                state::ABOARD => {}
+                // The lender is gone, and its guest at home.
+                state::VISITING | state::RETURNED => {
+                    super::homes::off(own, self.now);
+                    let stays =
+                        own.state.compare_exchange(state::VISITING, state::HOME, AcqRel, Acquire).is_ok();
+                    if !stays {
+                        own.state.store(state::PARKED, Release);
+                        self.arrive(home, Some(trip::ENDED));
+                    }
+                    continue;
+                }
+                _ => continue,
             }
             if area.twin.cur.load(Acquire) == own.pointer() {
                 let row = home.scavenger();

@@ -121,10 +121,20 @@ impl Supervisor {
         let none = vfork_children::are_none(self.region.supervisor.load(Relaxed), here);
         let without = if none { without + 1 } else { 0 };
         if without == SEARCHES {
+            self.forget_twins(index);
             return CleanupStep::Unmapped { from: 0 };
         }
         let pause = if none { SEARCH_EVERY_NS } else { (2 * pause).min(SEARCH_EVERY_MOST_NS) };
         CleanupStep::Left { search_at: self.now + pause, pause, without }
+    }
+
+    /// No guest finds its twins any more: something else may be mapped there soon.
+    fn forget_twins(&self, index: usize) {
+        for row in page::modules_of(self.page, &page::rows(self.page)[index]) {
+            if row.found.load(Acquire) != 0 {
+                self.region.remove_twins(row, row.bias.load(Relaxed));
+            }
+        }
     }
 
     /// Some of what it had.

@@ -166,6 +166,11 @@ impl SlowdownController {
 
     /// Whether guests may take part now.
     pub(crate) fn allows(&self, now: u64) -> bool {
+        self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= self.phase_need()
+    }
+
+    /// The credit with which a guest phase may begin.
+    fn phase_need(&self) -> f64 {
         let most = self.share * CREDIT_NS / 2.0;
         let phase = if self.answers { PHASE_LEAST_RESPONSE_NS } else { PHASE_LEAST_NS };
         let need = if self.last < 0.0 {
@@ -173,7 +178,14 @@ impl SlowdownController {
         } else {
             (self.last * phase).max(TRIAL_NS / 4.0) + 2.0 * self.debt
         };
-        self.share > 0.0 && self.ring > 0 && now >= self.home_until && self.credit >= need.min(most)
+        need.min(most)
+    }
+
+    /// Nanoseconds that may be lent to scavengers at home: half of what the next guest phase does
+    /// not need. Where response times matter, nothing is.
+    pub(crate) fn spared(&self) -> f64 {
+        let need = if self.ring > 0 { self.phase_need() } else { 0.0 };
+        if self.answers || self.share <= 0.0 { 0.0 } else { ((self.credit - need) / 2.0).max(0.0) }
     }
 
     /// The share lost in the last sample with guests; 0 where none is known.

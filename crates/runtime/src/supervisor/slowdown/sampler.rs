@@ -151,6 +151,8 @@ pub(crate) struct ThreadPace {
     pub(crate) work: Option<WindowWork>,
     /// How often single sites had been switched when its pace was last sampled.
     switched: u32,
+    /// Nanoseconds that it had lent to homes, as far as they are charged.
+    lent: u64,
 }
 
 impl Supervisor {
@@ -165,6 +167,7 @@ impl Supervisor {
         let ring = self.page.ring.load(Relaxed);
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
             self.switches.wanted = true;
+            area.loans().allowance.store(i64::MAX / 2, Relaxed);
             return ring;
         };
         if self.clock.rate <= 0.0 {
@@ -198,6 +201,8 @@ impl Supervisor {
             switched,
         };
         let most = step.go(pace, self.region);
+        let spared = pace.controller.spared();
+        area.loans().allowance.store(spared as i64, Relaxed);
         let waits = area.counting.obeyed() != area.orders.order.load(Relaxed)
             && area.supervisor.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
@@ -260,6 +265,7 @@ impl ThreadPace {
             window: SampleWindow::default(),
             work: None,
             switched: 0,
+            lent: area.loans().lent.load(Relaxed),
         };
         area.orders.most.store(0, Relaxed);
     }
@@ -329,6 +335,12 @@ impl SampleStep {
         }
     }
 
+    /// Nanoseconds that the thread lent to homes since this was asked last.
+    fn lent(&self, pace: &mut ThreadPace) -> u64 {
+        let all = self.area.loans().lent.load(Relaxed);
+        all.saturating_sub(core::mem::replace(&mut pace.lent, all))
+    }
+
     /// From phase to phase.
     fn follow(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
         let area = self.area;
@@ -338,9 +350,15 @@ impl SampleStep {
             && matches!(pace.phase, Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample);
         // First this, since its CPU time is exact while it sleeps.
         let asleep = in_window && Processes::activity(area) == ThreadActivity::Asleep;
+        let lent = self.lent(pace) as f64;
         if pace.sleeps_often {
             gone = self.ran(pace);
+        } else {
+            gone = (gone - lent).max(0.0);
         }
+        pace.controller.charge(lent, 1.0);
+        add(&self.page.slowdown.lent, lent);
+        add(&self.page.slowdown.watched, lent);
         if pace.switched != self.switched && pace.sleeps_often {
             self.refer_to_other_sites(pace);
         }

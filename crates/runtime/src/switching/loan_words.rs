@@ -1,0 +1,49 @@
+//! The words of an area that belong to loans ([`super::loans`]).
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+
+/// The longest visit or slice, in nanoseconds.
+pub(crate) const SLICE_NS: u64 = 200_000;
+/// The words of an area that belong to loans.
+#[repr(C)]
+pub(crate) struct LoanWords {
+    /// Nanoseconds that its thread may lend until the supervisor sets this again.
+    pub(crate) allowance: AtomicI64,
+    /// Nanoseconds to be lent at the next visit to the control context. The supervisor's; the
+    /// thread takes it.
+    pub(crate) slice: AtomicU64,
+    /// Nanoseconds that its thread has lent, and how often it slept for that. The thread's.
+    pub(crate) lent: AtomicU64,
+    pub(crate) times: AtomicU32,
+    /// The thread sleeps for a home.
+    pub(crate) lending: AtomicU32,
+    /// Home: nanoseconds of visits since it boarded; the supervisor takes them. Visits in all.
+    pub(crate) visited: AtomicU64,
+    pub(crate) visits: AtomicU64,
+    /// Home: visits in a row that ended late, and leaves without a visit to come. The lender's.
+    pub(super) late: AtomicU32,
+    pub(super) without: AtomicU32,
+}
+
+impl LoanWords {
+    /// As of an area that is made.
+    pub(crate) fn reset(&self) {
+        for word in [&self.slice, &self.lent, &self.visited, &self.visits] {
+            word.store(0, Relaxed);
+        }
+        for word in [&self.times, &self.lending, &self.late, &self.without] {
+            word.store(0, Relaxed);
+        }
+        self.allowance.store(0, Relaxed);
+    }
+
+    /// Supervisor: the thread is to lend a slice, if it may. Whether it will.
+    pub(crate) fn order_slice(&self) -> bool {
+        let may = self.allowance.load(Relaxed) >= SLICE_NS as i64;
+        if may {
+            self.slice.store(SLICE_NS, Relaxed);
+        }
+        may
+    }
+}

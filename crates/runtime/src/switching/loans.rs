@@ -1,0 +1,238 @@
+//! A primary's thread lends its processor to scavengers at home, and pays by the credit of lost
+//! time that `--max-slowdown` gives (`supervisor::slowdown`).
+//!
+//! Homes run under `SCHED_IDLE`: beside a primary that never sleeps they get three thousandths of a
+//! processor. So the thread sleeps for them, for a moment, which needs no privilege and ends by
+//! itself:
+//!
+//! - for a *visit*: a guest comes to a leave (a system call, code without a twin), and its home
+//!   thread does what it left for, goes on to its first yield there, parks, and wakes the lender,
+//!   which takes the guest into its ring again. No supervisor takes part, so this is a matter of
+//!   microseconds. A guest that is not back in time stays at home, as after any leave.
+//! - for a *slice*, as the supervisor orders it, where homes have work and get no processor.
+//!
+//! ```text
+//!   lender (primary's thread)              home thread
+//!   out of the ring, hook home
+//!   state = VISITING, wake home   ───────► what it left for; first yield: saved
+//!   sleeps                        ◄─────── VISITING → RETURNED, wake lender; sleeps
+//!   RETURNED: into the ring, ABOARD
+//!   too late: VISITING → LEAVING           finds that at its yield, and goes on at home
+//! ```
+
+use crate::layout::area::Area;
+use crate::layout::context::{Context, state};
+use crate::switching::links;
+pub(crate) use crate::switching::loan_words::SLICE_NS;
+use crate::sys;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use runtime_abi::control::trip;
+
+/// What a visit costs at least, by the switches of threads alone: with less credit none is begun.
+const VISIT_LEAST_NS: i64 = 20_000;
+/// A guest that was late `n` times in a row is not lent to for the next 2^n leaves, up to this `n`.
+const MOST_LATE: u32 = 8;
+
+/// A guest was taken out of the ring and captured in front of a leave: lends it the processor, if
+/// that may be done. Returns whether it is in the ring again; else it is still the thread's, to be
+/// dismissed, unless [`VisitEnd::Late`].
+pub(crate) fn visit(area: &'static Area, guest: &'static Context) -> VisitEnd {
+    let home = guest.home();
+    if !may_lend(area) || guest.recall.load(Relaxed) != 0 || is_often_late(home) {
+        return VisitEnd::None;
+    }
+    links::hook(home); // it parks at its first yield
+    guest.why.store(trip::LEAVE as u32, Relaxed);
+    let begin = sys::now_ns();
+    area.loans().lending.store(1, Release);
+    guest.state.store(state::VISITING, SeqCst);
+    sys::futex_wake(&guest.state);
+    loop {
+        let spent = sys::now_ns().saturating_sub(begin);
+        let over = spent >= SLICE_NS || area.switching.deferred.load(Acquire) != 0;
+        if over || guest.state.load(Acquire) != state::VISITING {
+            break;
+        }
+        sys::futex_wait_for(&guest.state, state::VISITING, SLICE_NS - spent);
+    }
+    let late = guest.state.compare_exchange(state::VISITING, state::LEAVING, AcqRel, Acquire).is_ok();
+    let spent = pay(area, begin);
+    if late {
+        let times = (home.loans().late.load(Relaxed) + 1).min(MOST_LATE);
+        home.loans().late.store(times, Relaxed);
+        home.loans().without.store(1 << times, Relaxed);
+        return VisitEnd::Late;
+    }
+    home.loans().late.store(0, Relaxed);
+    home.loans().visited.store(home.loans().visited.load(Relaxed) + spent, Relaxed);
+    home.loans().visits.store(home.loans().visits.load(Relaxed) + 1, Release);
+    if guest.modes.load(Relaxed) != links::modes() {
+        links::dismiss(guest, trip::MODES);
+        return VisitEnd::Late;
+    }
+    links::append(area, guest);
+    guest.state.store(state::ABOARD, Release);
+    VisitEnd::Back
+}
+
+/// How a visit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VisitEnd {
+    /// There was none.
+    None,
+    /// The guest is in the ring again.
+    Back,
+    /// It is the supervisor's.
+    Late,
+}
+
+/// The thread may sleep for others now: nothing is counted, which its sleep would spoil, there is
+/// credit, and it may make system calls.
+fn may_lend(area: &Area) -> bool {
+    area.sibling.load(Relaxed) == 0
+        && area.closed.load(Relaxed) == 0
+        && area.switching.deferred.load(Relaxed) == 0
+        && !area.counting.is_under_way()
+        && area.region().sandboxed.load(Acquire) == 0
+        && area.loans().allowance.load(Relaxed) >= VISIT_LEAST_NS
+}
+
+fn is_often_late(home: &Area) -> bool {
+    let without = home.loans().without.load(Relaxed);
+    home.loans().without.store(without.saturating_sub(1), Relaxed);
+    without > 0
+}
+
+/// The loan is over: what it took is counted, and charged by the supervisor.
+fn pay(area: &Area, begin: u64) -> u64 {
+    let spent = sys::now_ns().saturating_sub(begin);
+    area.loans().allowance.fetch_sub(spent as i64, Relaxed);
+    area.loans().lent.store(area.loans().lent.load(Relaxed) + spent, Relaxed);
+    area.loans().times.store(area.loans().times.load(Relaxed).wrapping_add(1), Relaxed);
+    area.loans().lending.store(0, Release);
+    spent
+}
+
+/// The thread is in the control context, and its ring in order: sleeps as long as was ordered, or
+/// until a home parks.
+pub(crate) fn slice(area: &Area) {
+    let ordered = area.loans().slice.swap(0, Relaxed).min(SLICE_NS);
+    if ordered == 0 || !may_lend(area) {
+        return;
+    }
+    let region = area.region();
+    let (begin, parked) = (sys::now_ns(), region.parked.load(Acquire));
+    region.lenders.fetch_add(1, SeqCst);
+    area.loans().lending.store(1, Release);
+    sys::futex_wait_for(&region.parked, parked, ordered);
+    region.lenders.fetch_sub(1, SeqCst);
+    pay(area, begin);
+}
+
+/// A home's thread has parked: nobody sleeps for it any more.
+pub(crate) fn has_parked(area: &Area) {
+    let region = area.region();
+    region.parked.fetch_add(1, SeqCst);
+    if region.lenders.load(SeqCst) != 0 {
+        sys::futex_wake(&region.parked);
+    }
+}
+
+/// What a home's thread finds where it comes to park.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visitor {
+    /// It is on no visit.
+    None,
+    /// Its lender has it again, and is awake.
+    Returned,
+    /// Its lender did not wait any longer: it stays at home.
+    Late,
+}
+
+/// A home's thread came to its first yield, the own context saved.
+pub(crate) fn end_visit(area: &Area) -> Visitor {
+    let own = area.own();
+    match own.state.load(Acquire) {
+        state::VISITING | state::LEAVING => {}
+        _ => return Visitor::None,
+    }
+    links::unhook(area);
+    own.modes.store(links::modes(), Relaxed);
+    if own.state.compare_exchange(state::VISITING, state::RETURNED, AcqRel, Acquire).is_err() {
+        return Visitor::Late;
+    }
+    sys::futex_wake(&own.state);
+    Visitor::Returned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switching::ring_tests::world;
+    use core::sync::atomic::AtomicBool;
+
+    /// A guest aboard an area whose thread has credit.
+    fn aboard() -> (&'static Area, &'static Context) {
+        let (area, guests) = world(1);
+        let guest = guests[0];
+        area.loans().allowance.store(1_000_000_000, Relaxed);
+        area.orders.for_test().order.store(0, Relaxed);
+        guest.state.store(state::ABOARD, Relaxed);
+        guest.modes.store(links::modes(), Relaxed);
+        (area, guest)
+    }
+
+    #[test]
+    fn who_is_back_in_time_is_in_the_ring_again() {
+        let (area, guest) = aboard();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Acquire) {
+                    if guest.state.load(Acquire) == state::VISITING {
+                        assert_eq!(end_visit(guest.home()), Visitor::Returned);
+                    }
+                    std::thread::yield_now();
+                }
+            });
+            let ends: Vec<_> = (0..200)
+                .map(|_| {
+                    if links::holds(area, guest.pointer()) {
+                        links::take_out(area, guest);
+                    }
+                    let end = visit(area, guest);
+                    if end == VisitEnd::Late {
+                        guest.state.store(state::ABOARD, Release);
+                    }
+                    assert_eq!(links::holds(area, guest.pointer()), end == VisitEnd::Back);
+                    end
+                })
+                .collect();
+            over.store(true, Release);
+            assert!(ends.contains(&VisitEnd::Back), "{ends:?}");
+        });
+        assert!(area.loans().lent.load(Relaxed) > 0 && area.loans().lending.load(Relaxed) == 0);
+    }
+
+    #[test]
+    fn who_does_not_come_back_is_the_supervisors_and_not_waited_for_so_soon() {
+        let (area, guest) = aboard();
+        assert_eq!(visit(area, guest), VisitEnd::Late);
+        assert_eq!(guest.state.load(Relaxed), state::LEAVING);
+        assert!(area.loans().lent.load(Relaxed) >= SLICE_NS);
+        assert_eq!(end_visit(guest.home()), Visitor::Late);
+        guest.state.store(state::ABOARD, Relaxed);
+        assert_eq!([visit(area, guest), visit(area, guest)], [VisitEnd::None; 2]);
+        assert_eq!(visit(area, guest), VisitEnd::Late);
+    }
+
+    #[test]
+    fn nothing_is_lent_without_credit_or_while_something_is_counted() {
+        let (area, guest) = aboard();
+        area.loans().allowance.store(VISIT_LEAST_NS - 1, Relaxed);
+        assert_eq!(visit(area, guest), VisitEnd::None);
+        area.loans().slice.store(SLICE_NS, Relaxed);
+        slice(area);
+        assert_eq!((area.loans().slice.load(Relaxed), area.loans().lent.load(Relaxed)), (0, 0));
+    }
+}
