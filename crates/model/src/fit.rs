@@ -1,0 +1,114 @@
+//! A fit as it is shown and written: quantities with intervals.
+
+use crate::staircase::{self, Chosen, Sample};
+use serde::Serialize;
+use units::{Estimate, Quantity, Unit};
+
+/// Fits to resampled points move a break by this factor at least: 0.03 octaves.
+const SIZE_RESOLUTION: f64 = 1.021;
+
+/// The experiment whose points were fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    Windows,
+    Latency,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Fit {
+    pub of: Of,
+    /// The pages that the memory had, as they were asked for.
+    pub pages: String,
+    pub vectorised: bool,
+    /// From the fastest on.
+    pub levels: Vec<Level>,
+    /// Relative, of the points that the fit was made to.
+    pub residual: Residual,
+    /// Relative, of each half of the areas under a fit to the other half.
+    pub held_back: Residual,
+    /// By how much the information criterion is worse with one level less, and with one more.
+    pub one_level_less: Option<f64>,
+    pub one_level_more: Option<f64>,
+    /// Why costs and sizes cannot be told apart further; empty if they can.
+    pub identifiable: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Level {
+    /// Where the next level begins: this level's size and that of all before it.
+    pub size: Quantity,
+    /// Of a load, or of a line of a window, in this level.
+    pub cost: Quantity,
+    /// Of a window, however many lines it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_window: Option<Quantity>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Residual {
+    pub median: f64,
+    pub p90: f64,
+}
+
+impl Residual {
+    fn of(mut relative: Vec<f64>) -> Self {
+        relative.sort_by(f64::total_cmp);
+        Self { median: quantile(&relative, 0.5), p90: quantile(&relative, 0.9) }
+    }
+}
+
+/// Of ascending values, of which there is at least one.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
+
+/// The fit to these points; `None` if they are too few.
+pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> Option<Fit> {
+    let chosen = staircase::choose(samples)?;
+    let levels = (0..chosen.best.steps.len()).map(|level| describe(of, &chosen, level)).collect();
+    let mut identifiable = Vec::new();
+    if of == Of::Latency {
+        identifiable.push(
+            "a cache and a TLB add terms of the same form; a curve of one kind of page does not tell them apart"
+                .to_owned(),
+        );
+    }
+    Some(Fit {
+        of,
+        pages: pages.to_owned(),
+        vectorised,
+        levels,
+        residual: Residual::of(chosen.best.relative_residuals(samples)),
+        held_back: Residual::of(chosen.held_back),
+        one_level_less: chosen.one_less,
+        one_level_more: chosen.one_more,
+        identifiable,
+    })
+}
+
+fn describe(of: Of, chosen: &Chosen, level: usize) -> Level {
+    let estimate = |value: f64, all: Vec<f64>| {
+        let mut all = all;
+        all.sort_by(f64::total_cmp);
+        Estimate::new(value, quantile(&all, 0.025), quantile(&all, 0.975))
+    };
+    let cost = |part: fn((f64, f64)) -> f64| {
+        let all = chosen.resampled.iter().map(|fit| part(fit.costs()[level])).collect();
+        Quantity::modelled(estimate(part(chosen.best.costs()[level]), all), Unit::Nanos)
+    };
+    let size = match (chosen.best.breaks.get(level), chosen.confirmed.get(level)) {
+        (Some(&at), Some(true)) => {
+            let all = chosen.resampled.iter().map(|fit| fit.breaks[level]).collect();
+            let found = estimate(at, all);
+            let (lo, hi) = (at / SIZE_RESOLUTION, at * SIZE_RESOLUTION);
+            Quantity::modelled(Estimate::new(at, found.lo.min(lo), found.hi.max(hi)), Unit::Bytes)
+        }
+        (Some(_), _) => Quantity::unresolved("not detected: the halves of the areas do not agree on it"),
+        (None, _) => Quantity::unresolved("no end within the areas measured"),
+    };
+    match of {
+        Of::Windows => Level { size, cost: cost(|c| c.1), per_window: Some(cost(|c| c.0)) },
+        Of::Latency => Level { size, cost: cost(|c| c.0), per_window: None },
+    }
+}

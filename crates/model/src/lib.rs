@@ -1,0 +1,31 @@
+//! Fits of a machine record: how many levels the memory hierarchy has, how large they are and what
+//! they cost, each with an interval, and how well the fit predicts areas that it has not seen.
+//!
+//! Sizes that the host claims are never inputs.
+//!
+//! To fit another experiment: a file that turns its points into [`staircase::Sample`]s, and a line
+//! in [`fits`].
+#![forbid(unsafe_code)]
+
+mod fit;
+mod latency;
+mod least_squares;
+mod random;
+mod staircase;
+mod text;
+mod windows;
+
+pub use fit::{Fit, Level, Of, Residual};
+pub use text::text;
+
+use records::machine::Machine;
+
+/// All fits that the record has points for.
+pub fn fits(machine: &Machine) -> Vec<Fit> {
+    let experiments = &machine.experiments;
+    let windows = experiments.windows.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let latency = experiments.latency.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let mut fits = windows.map(windows::fits).unwrap_or_default();
+    fits.extend(latency.map(latency::fits).unwrap_or_default());
+    fits
+}

@@ -1,0 +1,47 @@
+//! Fits as text for people.
+
+use crate::fit::{Fit, Of, Residual};
+use std::fmt::Write;
+use units::Quantity;
+
+/// A short table for each fit.
+pub fn text(fits: &[Fit]) -> String {
+    fits.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn one(fit: &Fit) -> String {
+    let name = match fit.of {
+        Of::Windows => "windows",
+        Of::Latency => "latency of dependent loads",
+    };
+    let vectorised = if fit.vectorised { ", vectorised" } else { "" };
+    let mut text = format!("{name}, {} pages{vectorised}: {} levels\n", fit.pages, fit.levels.len());
+    for (number, level) in fit.levels.iter().enumerate() {
+        let cost = match (fit.of, &level.per_window) {
+            (Of::Windows, Some(fixed)) => format!("{} a line + {} a window", show(&level.cost), show(fixed)),
+            _ => show(&level.cost),
+        };
+        // Writing to a `String` does not fail.
+        let _ = writeln!(text, "  {}  costs {cost}; up to {}", number + 1, show(&level.size));
+    }
+    let _ = writeln!(text, "  off by {}; areas held back: {}", off(fit.residual), off(fit.held_back));
+    let change = |change: Option<f64>| change.map_or("-".to_owned(), |by| format!("{by:+.1}"));
+    let (less, more) = (change(fit.one_level_less), change(fit.one_level_more));
+    let _ = writeln!(text, "  BIC with one level less {less}, with one more {more}");
+    for why in &fit.identifiable {
+        let _ = writeln!(text, "  {why}");
+    }
+    text
+}
+
+/// The value with its interval.
+fn show(quantity: &Quantity) -> String {
+    match quantity {
+        Quantity::Unresolved { unresolved } => format!("- ({unresolved})"),
+        resolved @ Quantity::Resolved { .. } => resolved.to_string(),
+    }
+}
+
+fn off(residual: Residual) -> String {
+    format!("{:.1}% in the median, {:.1}% at p90", 100.0 * residual.median, 100.0 * residual.p90)
+}
