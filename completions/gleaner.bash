@@ -37,6 +37,9 @@ _gleaner() {
             gleaner,measure)
                 cmd="gleaner__subcmd__measure"
                 ;;
+            gleaner,model)
+                cmd="gleaner__subcmd__model"
+                ;;
             gleaner,profile)
                 cmd="gleaner__subcmd__profile"
                 ;;
@@ -62,7 +65,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report help generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -294,6 +297,20 @@ _gleaner() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__model)
+            opts="-q -h --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -39,6 +39,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "annotate" -d 'Show 
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -165,6 +166,9 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand report" -l share -d 'Lea
 complete -c gleaner -n "__fish_gleaner_using_subcommand report" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand model" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

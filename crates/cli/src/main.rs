@@ -22,6 +22,7 @@ mod harvest;
 mod help;
 mod live;
 mod measure;
+mod model;
 mod plain;
 mod profile;
 mod progress;
@@ -77,6 +78,7 @@ enum Verb {
     Show(show::ShowArgs),
     Export(export::ExportArgs),
     Report(report::ReportArgs),
+    Model(model::ModelArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -94,6 +96,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Show(args) => show::run(args, console),
         Verb::Export(args) => export::run(args, console),
         Verb::Report(args) => report::run(args, console),
+        Verb::Model(args) => model::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

@@ -108,6 +108,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ),
             ("gleaner report --svg figures machine.json", "Write each figure as a file, too."),
         ],
+        "gleaner-model" => &[
+            ("gleaner model machine.json", "Print levels of the memory hierarchy, with sizes and costs."),
+            ("gleaner model --json machine.json | jq '.fits[].levels'", "The same for scripts."),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }

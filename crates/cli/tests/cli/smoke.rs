@@ -9,9 +9,9 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 12] = [
     "tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export",
-    "report",
+    "report", "model",
 ];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
@@ -111,6 +111,26 @@ fn report() {
     let record = testkit::root().join("crates/records/fixtures/profile.v1.call-chain.json");
     let record = record.to_str().expect("a path that is text");
     assert!(done(&gleaner(&place(), &["report", "-o", "-", record]).output().unwrap()).contains("<svg "));
+}
+
+#[test]
+fn model() {
+    let (place, fixtures) = (place(), testkit::root().join("crates/records/fixtures"));
+    let whole = fixtures.join("machine.v1.full-run-zen4-guest.json.gz");
+    let record = Command::new("gzip").arg("-dc").arg(whole).output().unwrap();
+    std::fs::write(place.at("machine.json"), record.stdout).unwrap();
+    let text = done(&gleaner(&place, &["model", "machine.json"]).output().unwrap());
+    assert!(text.contains("windows, 4K pages") && text.contains("areas held back"), "{text}");
+    let json = done(&gleaner(&place, &["model", "--json", "machine.json"]).output().unwrap());
+    let fits = serde_json::from_str::<serde_json::Value>(&json).unwrap();
+    assert!(fits["fits"][0]["levels"][0]["cost"]["value"].as_f64().unwrap() > 0.0, "{json}");
+    // Another record has nothing to fit, and says what would have.
+    let partial = fixtures.join("machine.v1.interrupted.json");
+    let output = gleaner(&place, &["model", partial.to_str().unwrap()]).output().unwrap();
+    assert!(
+        output.status.success() && testkit::text(&output.stderr).contains("nothing to fit"),
+        "{output:?}"
+    );
 }
 
 #[test]
