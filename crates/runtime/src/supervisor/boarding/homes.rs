@@ -22,7 +22,7 @@ const HOME_SLICE_EVERY_NS: u64 = 100_000_000;
 /// for this long.
 const HOME_SLICE_NS: u64 = 10_000_000;
 /// Between two looks whether a thread at home gets a processor,
-const STARVING_POLL_NS: u64 = 1_000_000;
+const STARVING_POLL_NS: u64 = 2_000_000;
 /// which it hardly does below this share of the time.
 const STARVING_SHARE: f64 = 0.5;
 /// Between two polls of a thread at home: whether it lives, and which processors it may use.
