@@ -7,7 +7,7 @@
 
 use super::page::Page;
 use super::request::Program;
-use crate::rewrite::rewritten::Switches;
+use crate::rewrite::rewritten::RewrittenFile;
 use runtime_abi::control::{Control, FORKED, ON};
 use std::fs::{File, OpenOptions};
 use std::mem::offset_of;
@@ -83,6 +83,6 @@ fn switches(file: &Path) -> Option<Vec<(u64, Instruction)>> {
     let image = image::Image::parse(&bytes).ok()?;
     let there =
         |place| bytes.get(image.file_offset(units::Svma(place))?.0 as usize..)?.first_chunk().copied();
-    let rows = Switches::of(&bytes)?.rows;
+    let rows = RewrittenFile::of(&bytes)?.switches().rows;
     rows.iter().map(|row| Some((row.place, there(row.place)?))).collect()
 }

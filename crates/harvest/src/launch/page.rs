@@ -6,7 +6,7 @@ use super::environment::{self, assignment};
 use super::error::LaunchError;
 use super::request::{Harvest, Module, Program, Scavenger, Stream};
 use crate::find::libraries;
-use crate::rewrite::rewritten::{Switches, TwinCode};
+use crate::rewrite::rewritten::{RewrittenFile, Switches, TwinCode};
 use runtime_abi::control::{self, Control, EntryRow, ModuleRow, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -223,17 +223,19 @@ impl Image {
             }
             // One that cannot be read is refused when it is started.
             let Ok(bytes) = std::fs::read(file) else { continue };
+            let Some(rewritten) = RewrittenFile::of(&bytes) else { continue };
             if primary {
-                self.switches(row, &bytes);
+                self.switches(row, rewritten.switches());
             }
-            self.twins(row, &bytes);
+            if let Some(code) = rewritten.twin_code() {
+                self.twins(row, code);
+            }
         }
         Ok((first as u32, modules.len() as u32))
     }
 
-    /// Where a file's twins are, if they may run aboard, and their originals.
-    fn twins(&mut self, row: usize, file: &[u8]) {
-        let Some(code) = TwinCode::of(file) else { return };
+    /// Where a file's twins are that may run aboard, and their originals.
+    fn twins(&mut self, row: usize, code: TwinCode) {
         self.put64(row + offset_of!(ModuleRow, entry), code.entry);
         let words = [code.twins, code.originals].into_iter().flatten();
         for (index, address) in words.enumerate() {
@@ -248,8 +250,7 @@ impl Image {
     }
 
     /// By what a file's yields are switched on.
-    fn switches(&mut self, row: usize, file: &[u8]) {
-        let Some(switches) = Switches::of(file) else { return };
+    fn switches(&mut self, row: usize, switches: Switches) {
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<SwitchRow>()), 0);
         self.put64(row + offset_of!(ModuleRow, entry), switches.entry);
         for (index, address) in switches.code.into_iter().enumerate() {

@@ -7,17 +7,45 @@ use runtime_abi::control::{EntryRow, SwitchRow};
 use twin_format::{Mapping, Note, Yields};
 
 /// A rewritten file, read. None where it is none, or one of another version of the format.
-struct RewrittenFile<'f> {
+pub(crate) struct RewrittenFile<'f> {
     image: Image<'f>,
     mapping: Mapping<'f>,
 }
 
 impl<'f> RewrittenFile<'f> {
-    fn of(file: &'f [u8]) -> Option<Self> {
+    pub(crate) fn of(file: &'f [u8]) -> Option<Self> {
         let image = Image::parse(file).ok()?;
         let (_, _, contents) = image.notes().find(|(owner, kind, _)| Note::is_ours(owner, *kind))?;
         let mapping = Mapping::decode(Note::decode(contents).ok()?.mapping(file).ok()?).ok()?;
         Some(Self { image, mapping })
+    }
+
+    pub(crate) fn switches(&self) -> Switches {
+        let Self { image, mapping } = self;
+        let switched = mapping.yields.rows().iter().filter_map(|row| Some((row.switch?, row.resume)));
+        let rows: Vec<_> = switched.map(|(place, resume)| SwitchRow { place, resume }).collect();
+        let codes = image.loads().iter().filter(|load| load.flags & (PF_R | PF_W | PF_X) == PF_R | PF_X);
+        let mut codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
+        let code = codes.find(|[begin, end]| rows.iter().all(|row| (*begin..*end).contains(&row.place)));
+        Switches { entry: image.entry().0, rows, code: code.unwrap_or_default() }
+    }
+
+    /// None where twins do not run aboard.
+    pub(crate) fn twin_code(&self) -> Option<TwinCode> {
+        let Self { image, mapping } = self;
+        if !twin_format::mode::goes_aboard(mapping.mode) {
+            return None;
+        }
+        let twin = mapping.units.first()?.twin;
+        let codes = image.loads().iter().filter(|load| load.flags & PF_X != 0);
+        let codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
+        let (twins, originals): (Vec<_>, Vec<_>) =
+            codes.partition(|[begin, end]| (*begin..*end).contains(&twin));
+        let first = originals.iter().map(|range| range[0]).min()?;
+        let end = originals.iter().map(|range| range[1]).max()?;
+        let entries = mapping.units.iter().filter(|unit| unit.patch.is_none());
+        let entries = entries.map(|unit| EntryRow { original: unit.start, twin: unit.twin }).collect();
+        Some(TwinCode { entry: image.entry().0, twins: *twins.first()?, originals: [first, end], entries })
     }
 }
 
@@ -37,18 +65,6 @@ pub(crate) struct Switches {
     pub(crate) code: [u64; 2],
 }
 
-impl Switches {
-    pub(crate) fn of(file: &[u8]) -> Option<Self> {
-        let RewrittenFile { image, mapping } = RewrittenFile::of(file)?;
-        let switched = mapping.yields.rows().iter().filter_map(|row| Some((row.switch?, row.resume)));
-        let rows: Vec<_> = switched.map(|(place, resume)| SwitchRow { place, resume }).collect();
-        let codes = image.loads().iter().filter(|load| load.flags & (PF_R | PF_W | PF_X) == PF_R | PF_X);
-        let mut codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
-        let code = codes.find(|[begin, end]| rows.iter().all(|row| (*begin..*end).contains(&row.place)));
-        Some(Self { entry: image.entry().0, rows, code: code.unwrap_or_default() })
-    }
-}
-
 /// Code of a rewritten file that guests run, by the file's addresses.
 pub(crate) struct TwinCode {
     /// Where the program begins.
@@ -59,24 +75,4 @@ pub(crate) struct TwinCode {
     pub(crate) originals: [u64; 2],
     /// What does not begin with a jump to its twin.
     pub(crate) entries: Vec<EntryRow>,
-}
-
-impl TwinCode {
-    /// None where twins do not run aboard.
-    pub(crate) fn of(file: &[u8]) -> Option<Self> {
-        let RewrittenFile { image, mapping } = RewrittenFile::of(file)?;
-        if !twin_format::mode::goes_aboard(mapping.mode) {
-            return None;
-        }
-        let twin = mapping.units.first()?.twin;
-        let codes = image.loads().iter().filter(|load| load.flags & PF_X != 0);
-        let codes = codes.map(|load| [load.address, load.address.saturating_add(load.file_size)]);
-        let (twins, originals): (Vec<_>, Vec<_>) =
-            codes.partition(|[begin, end]| (*begin..*end).contains(&twin));
-        let first = originals.iter().map(|range| range[0]).min()?;
-        let end = originals.iter().map(|range| range[1]).max()?;
-        let entries = mapping.units.iter().filter(|unit| unit.patch.is_none());
-        let entries = entries.map(|unit| EntryRow { original: unit.start, twin: unit.twin }).collect();
-        Some(Self { entry: image.entry().0, twins: *twins.first()?, originals: [first, end], entries })
-    }
 }

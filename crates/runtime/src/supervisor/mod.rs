@@ -160,13 +160,8 @@ pub(crate) struct Supervisor {
 ///
 /// Zero must be a value of `T`.
 unsafe fn table<T>() -> Option<&'static mut [T; crate::layout::region::SLOTS]> {
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
-    let size = size_of::<[T; crate::layout::region::SLOTS]>();
-    // SAFETY: a new mapping, of zeroes; no other code knows it.
-    unsafe {
-        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
-        Some(&mut *(at as *mut [T; crate::layout::region::SLOTS]))
-    }
+    // SAFETY: the caller's.
+    Some(unsafe { &mut sys::zeroed(1).ok()?[0] })
 }
 
 /// What a round counted, for the live view.

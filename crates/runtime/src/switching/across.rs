@@ -19,6 +19,7 @@
 
 use crate::layout::area::{Area, FRAME, Frame};
 use crate::layout::region::Region;
+use crate::switching::switch::{NOT_BY_SAHF, flags_from_ecx, general};
 use crate::switching::twin_entries::{HASH, INDEX_BITS, PROBES};
 use crate::switching::twin_pages::{ORIGINAL, TWIN};
 use core::arch::global_asm;
@@ -28,9 +29,12 @@ use runtime_abi::area as a;
 /// Bytes of code that are looked at behind an address: they lie in its page.
 const LOOKED_AT: usize = 16;
 
-macro_rules! general {
-    ($number:expr) => {
-        FRAME + offset_of!(Frame, general) + 8 * $number
+/// Compares what the table at r11 has of the page that rdx points to with that of a page of twins,
+/// which eax holds afterwards; ecx has the table's.
+macro_rules! look_for_twin {
+    () => {
+        "mov ecx, edx; mov rax, rdx; shr ecx, 12; shr rax, 32; \
+         mov ecx, dword ptr [r11 + 4 * rcx]; lea eax, [4 * rax + {TWIN}]; cmp eax, ecx"
     };
 }
 
@@ -152,13 +156,7 @@ global_asm!(
     // rdx: where it leads; r9: 0, 2 or 4 for a return, call or jump; r8: behind a call.
     "40: mov r11, gs:[{REGION}]",
     "mov r11, [r11 + {TWIN_PAGES}]",
-    "mov ecx, edx",
-    "mov rax, rdx",
-    "shr ecx, 12",
-    "shr rax, 32",
-    "mov ecx, dword ptr [r11 + 4 * rcx]",
-    "lea eax, [4 * rax + {TWIN}]",
-    "cmp eax, ecx",
+    look_for_twin!(),
     "je 50f",
     "add eax, {ORIGINAL} - {TWIN}",
     "cmp eax, ecx",
@@ -176,13 +174,7 @@ global_asm!(
     "jne 60f",
     "movsxd rax, dword ptr [rdx + 1]",
     "lea rdx, [rdx + rax + 5]",
-    "mov ecx, edx",
-    "mov rax, rdx",
-    "shr ecx, 12",
-    "shr rax, 32",
-    "mov ecx, dword ptr [r11 + 4 * rcx]",
-    "lea eax, [4 * rax + {TWIN}]",
-    "cmp eax, ecx",
+    look_for_twin!(),
     "jne 60f",
     // It stays aboard.
     "50: test r10d, r10d",
@@ -192,13 +184,7 @@ global_asm!(
     "51: mov ecx, dword ptr [rbx + {FLAGS}]",
     "test ecx, {NOT_BY_SAHF}",
     "jne 55f",
-    "mov eax, ecx",
-    "shl eax, 8",
-    "shr ecx, 11",
-    "and cl, 1",
-    "mov al, cl",
-    "add al, 0x7f", // the overflow flag is 1 if that was
-    "sahf",
+    flags_from_ecx!(),
     // No flags are changed from here on.
     "52: lea r11, [2 * r9 + r10]", // 5: a call that is made here
     "mov rsp, [rbx + {RSP}]",
@@ -257,7 +243,7 @@ global_asm!(
     REGION = const offset_of!(Area, region), TWIN_PAGES = const offset_of!(Region, twin_pages),
     TWIN_ENTRIES = const offset_of!(Region, twin_entries), HASH = const HASH, INDEX_BITS = const INDEX_BITS, PROBES = const PROBES,
     TWIN = const TWIN, ORIGINAL = const ORIGINAL, LOOKED_AT = const LOOKED_AT,
-    NOT_BY_SAHF = const crate::switching::switch::NOT_BY_SAHF,
+    NOT_BY_SAHF = const NOT_BY_SAHF,
     GENERAL = const general!(0),
     RCX = const general!(1), RDX = const general!(2), RBX = const general!(3), RSP = const general!(4),
     RSI = const general!(6), RDI = const general!(7), R8 = const general!(8), R9 = const general!(9),

@@ -23,7 +23,7 @@
 use crate::layout::area::Area;
 use crate::layout::context::{Context, state};
 use crate::switching::links;
-pub(crate) use crate::switching::loan_words::SLICE_NS;
+use crate::switching::loan_words::SLICE_NS;
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use runtime_abi::control::trip;
@@ -34,8 +34,7 @@ const VISIT_LEAST_NS: i64 = 20_000;
 const MOST_LATE: u32 = 8;
 
 /// A guest was taken out of the ring and captured in front of a leave: lends it the processor, if
-/// that may be done. Returns whether it is in the ring again; else it is still the thread's, to be
-/// dismissed, unless [`VisitEnd::Late`].
+/// that may be done. Only where there was no visit is it still the thread's, to be dismissed.
 pub(crate) fn visit(area: &'static Area, guest: &'static Context) -> VisitEnd {
     let home = guest.home();
     if !may_lend(area) || guest.recall.load(Relaxed) != 0 || is_often_late(home) {
@@ -57,15 +56,16 @@ pub(crate) fn visit(area: &'static Area, guest: &'static Context) -> VisitEnd {
     }
     let late = guest.state.compare_exchange(state::VISITING, state::LEAVING, AcqRel, Acquire).is_ok();
     let spent = pay(area, begin);
+    let its = home.loans();
     if late {
-        let times = (home.loans().late.load(Relaxed) + 1).min(MOST_LATE);
-        home.loans().late.store(times, Relaxed);
-        home.loans().without.store(1 << times, Relaxed);
+        let times = (its.late.load(Relaxed) + 1).min(MOST_LATE);
+        its.late.store(times, Relaxed);
+        its.without.store(1 << times, Relaxed);
         return VisitEnd::Late;
     }
-    home.loans().late.store(0, Relaxed);
-    home.loans().visited.store(home.loans().visited.load(Relaxed) + spent, Relaxed);
-    home.loans().visits.store(home.loans().visits.load(Relaxed) + 1, Release);
+    its.late.store(0, Relaxed);
+    its.visited.store(its.visited.load(Relaxed) + spent, Relaxed);
+    its.visits.store(its.visits.load(Relaxed) + 1, Release);
     if guest.modes.load(Relaxed) != links::modes() {
         links::dismiss(guest, trip::MODES);
         return VisitEnd::Late;
@@ -106,10 +106,11 @@ fn is_often_late(home: &Area) -> bool {
 /// The loan is over: what it took is counted, and charged by the supervisor.
 fn pay(area: &Area, begin: u64) -> u64 {
     let spent = sys::now_ns().saturating_sub(begin);
-    area.loans().allowance.fetch_sub(spent as i64, Relaxed);
-    area.loans().lent.store(area.loans().lent.load(Relaxed) + spent, Relaxed);
-    area.loans().times.store(area.loans().times.load(Relaxed).wrapping_add(1), Relaxed);
-    area.loans().lending.store(0, Release);
+    let loans = area.loans();
+    loans.allowance.fetch_sub(spent as i64, Relaxed);
+    loans.lent.store(loans.lent.load(Relaxed) + spent, Relaxed);
+    loans.times.store(loans.times.load(Relaxed).wrapping_add(1), Relaxed);
+    loans.lending.store(0, Release);
     spent
 }
 

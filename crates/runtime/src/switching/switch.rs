@@ -39,11 +39,22 @@ use crate::sys;
 /// identification. Hardly ever set.
 pub(super) const NOT_BY_SAHF: u32 = 1 << 10 | 1 << 14 | 1 << 18 | 1 << 21;
 
+/// Where a home's slot has a general register of its captured context.
 macro_rules! general {
     ($number:expr) => {
         FRAME + offset_of!(Frame, general) + 8 * $number
     };
 }
+pub(super) use general;
+
+/// Loads the flags of arithmetic, which ecx holds as `pushfq` stores them; changes eax.
+macro_rules! flags_from_ecx {
+    () => {
+        // Behind the addition the overflow flag is 1 if that was.
+        "mov eax, ecx; shl eax, 8; shr ecx, 11; and cl, 1; mov al, cl; add al, 0x7f; sahf"
+    };
+}
+pub(super) use flags_from_ecx;
 
 global_asm!(
     ".globl gleaner_leave",
@@ -247,13 +258,7 @@ global_asm!(
     "test ecx, {NOT_BY_SAHF}",
     "jne 8f",
     "cld",
-    "mov eax, ecx",
-    "shl eax, 8",
-    "shr ecx, 11",
-    "and cl, 1",
-    "mov al, cl",
-    "add al, 0x7f", // the overflow flag is 1 if that was
-    "sahf",
+    flags_from_ecx!(),
     "9: mov rax, [rbx + {RAX}]",
     "mov rcx, [rbx + {RCX}]",
     "mov rdx, [rbx + {RDX}]",

@@ -17,21 +17,15 @@ pub(crate) const INDEX_BITS: u32 = 16;
 pub(crate) const PROBES: usize = 16;
 
 const WORDS: usize = (1 << INDEX_BITS) + PROBES;
-const SIZE: usize = WORDS * size_of::<[AtomicU64; 2]>();
 /// No address of an instruction.
 const GONE: u64 = 1;
 
 /// By original: its twin.
 pub(crate) struct TwinEntries([[AtomicU64; 2]; WORDS]);
 
-/// Maps the table. The kernel gives memory only to what is used.
 pub(crate) fn map() -> Result<&'static TwinEntries, i32> {
-    let (protection, flags) =
-        (sys::PROT_READ | sys::PROT_WRITE, sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE);
-    // SAFETY: a new mapping; nothing is replaced.
-    let at = unsafe { sys::mmap(0, SIZE, protection, flags, -1, 0) }?;
-    // SAFETY: zeroed memory of that size, which is never unmapped; zero is a value of atomics.
-    Ok(unsafe { &*(at as *const TwinEntries) })
+    // SAFETY: zero is a value of atomics.
+    Ok(unsafe { &sys::zeroed::<TwinEntries>(1)?[0] })
 }
 
 impl TwinEntries {

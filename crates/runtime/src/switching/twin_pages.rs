@@ -17,17 +17,11 @@ pub(crate) const TWIN: u32 = 1;
 pub(crate) const ORIGINAL: u32 = 2;
 
 const PAGES: usize = 1 << 20;
-const SIZE: usize = PAGES * size_of::<AtomicU32>();
 const PAGE: u64 = 4096;
 
-/// Maps the words. The kernel gives memory only to those that are used.
 pub(crate) fn map() -> Result<&'static TwinPages, i32> {
-    let (protection, flags) =
-        (sys::PROT_READ | sys::PROT_WRITE, sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE);
-    // SAFETY: a new mapping; nothing is replaced.
-    let at = unsafe { sys::mmap(0, SIZE, protection, flags, -1, 0) }?;
-    // SAFETY: zeroed memory of that size, which is never unmapped; zero is a value of atomics.
-    Ok(unsafe { &*(at as *const TwinPages) })
+    // SAFETY: zero is a value of atomics.
+    Ok(unsafe { &sys::zeroed::<TwinPages>(1)?[0] })
 }
 
 pub(crate) struct TwinPages([AtomicU32; PAGES]);

@@ -449,6 +449,21 @@ pub(crate) unsafe fn mmap(
     address(result)
 }
 
+/// New memory for `count` values, never unmapped. The kernel gives pages only to those that are
+/// used.
+///
+/// # Safety
+/// Zero must be a value of `T`.
+pub(crate) unsafe fn zeroed<T>(count: usize) -> Result<&'static mut [T], i32> {
+    let size = (count * size_of::<T>()).max(1);
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // SAFETY: a new mapping of that size, which no other code knows; the rest is the caller's.
+    unsafe {
+        let at = mmap(0, size, PROT_READ | PROT_WRITE, flags, -1, 0)?;
+        Ok(core::slice::from_raw_parts_mut(at as *mut T, count))
+    }
+}
+
 /// What a system call answered whose result is an address.
 pub(crate) fn address(result: isize) -> Result<usize, i32> {
     if (-4095..0).contains(&result) { Err(-result as i32) } else { Ok(result as usize) }

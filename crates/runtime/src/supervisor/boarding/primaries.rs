@@ -80,7 +80,8 @@ impl Supervisor {
     /// on.
     fn look_for_filters(&self, area: &Area) {
         let words = &area.supervisor;
-        if self.now.saturating_sub(words.filters_at.load(Relaxed)) < LOOK_FOR_FILTERS_NS {
+        let looked = self.now.saturating_sub(words.filters_at.load(Relaxed)) < LOOK_FOR_FILTERS_NS;
+        if looked || self.region.sandboxed.load(Relaxed) != 0 {
             return;
         }
         words.filters_at.store(self.now, Relaxed);

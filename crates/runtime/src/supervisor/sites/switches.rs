@@ -261,13 +261,8 @@ fn pages(bias: u64, rows: &[SwitchRow], code: [u64; 2]) -> Range<usize> {
 
 /// Zeroed memory for `count` values; zero is a value of all `T` here.
 fn room<T>(count: usize) -> Option<&'static mut [T]> {
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
-    let size = (count * size_of::<T>()).max(1);
-    // SAFETY: a new mapping of that size; no other code knows it.
-    unsafe {
-        let at = sys::mmap(0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1, 0).ok()?;
-        Some(core::slice::from_raw_parts_mut(at as *mut T, count))
-    }
+    // SAFETY: numbers and rows of them.
+    unsafe { sys::zeroed(count) }.ok()
 }
 
 #[cfg(test)]
