@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -181,6 +181,8 @@ pub struct ScavengerRow {
     /// Its rewritten files, its own first: offset of the first [`ModuleRow`], and how many.
     pub first_module: u32,
     pub modules: u32,
+    /// Its libc is one of them: it runs before the runtime's constructor, and makes threads.
+    pub libc_has_twins: u32,
     /// Standard input, output, error: a file to open; 0: the primary's own.
     pub streams: [u32; 3],
     /// One bit for a standard stream that is opened for appending rather than made anew.

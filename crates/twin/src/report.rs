@@ -62,6 +62,8 @@ pub enum Refusal {
     /// It may run before its thread has an area, in a program whose threads are each other's
     /// guests.
     Early,
+    /// It makes a system call that the runtime replaces in a scavenger's original code.
+    ReplacedCall,
 }
 
 impl std::fmt::Display for Refusal {
@@ -94,6 +96,7 @@ impl std::fmt::Display for Refusal {
             Self::UnportableUnwind => "its unwind rules depend on its address",
             Self::UnreadableExceptions => "its exception table has an unknown form",
             Self::Early => "may run before the runtime is initialised",
+            Self::ReplacedCall => "makes system calls that the runtime replaces",
         })
     }
 }

@@ -26,6 +26,7 @@ use crate::output::unwind;
 use crate::report::{Coverage, Harvested, Phase, Refusal, SiteRefusal, UnitNote};
 use crate::select::before_runtime::early;
 use crate::select::own_base;
+use crate::select::replaced_calls;
 use crate::select::sites::SiteChoice;
 use crate::select::{EntryChoice, UnitChoice, choose};
 use crate::yields::leaves::leave_anywhere;
@@ -229,8 +230,10 @@ fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinEr
     // There are no yields where nothing says what registers mean.
     let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
     let mut choices = choose(module, bare_too);
-    if matches!(mode, Mode::Sibling(..)) {
-        refuse_early(module, &mut choices);
+    match mode {
+        Mode::Sibling(..) => refuse_early(module, &mut choices),
+        Mode::Scavenger(..) => refuse_replaced(module, &mut choices),
+        _ => {}
     }
     if let Mode::Prefetch(wanted) = mode {
         refuse_others(module, &mut choices, wanted);
@@ -248,6 +251,15 @@ fn refuse_early(module: &Module<'_>, choices: &mut [UnitChoice]) {
             *choice = UnitChoice::Refused(Refusal::Early);
         }
     }
+}
+
+/// What the runtime changes in the original has no twin that it does not know of.
+fn refuse_replaced(module: &Module<'_>, choices: &mut [UnitChoice]) {
+    choices.par_iter_mut().enumerate().with_min_len(64).for_each(|(unit, choice)| {
+        if matches!(choice, UnitChoice::Twin(_)) && replaced_calls::makes_one(module, unit) {
+            *choice = UnitChoice::Refused(Refusal::ReplacedCall);
+        }
+    });
 }
 
 /// What holds none of the loads stays in the original.

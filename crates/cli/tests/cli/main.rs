@@ -37,6 +37,7 @@ mod profile;
 mod refusals;
 mod report;
 mod rewritten_libraries;
+mod scavenger_libc;
 mod sharing;
 mod siblings;
 mod signals;

@@ -7,10 +7,10 @@
 
 use crate::find::callers::{behind_resolvers, is_audited, is_first};
 use crate::find::libraries::{asks_for, from_origin, needed_by, places_of};
-use crate::find::library::{LinkedLibrary, read};
+use crate::find::library::{LinkedLibrary, defines, read};
 use image::Image;
 use image::elf::abi;
-use image::elf::symbols::Symbols;
+use records::plan::Role;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -91,35 +91,42 @@ impl Wanted {
         }
     }
 
-    /// Those of a program's that are to be rewritten; with the names that are its libraries' at all
-    /// taken off the `unknown` ones, and what was asked for by its name and cannot be added to
-    /// `refused`.
+    /// Those of a program's that are to be rewritten for this role; with the names that are its
+    /// libraries' at all taken off the `unknown` ones, and what was asked for by its name and cannot be
+    /// added to `refused`.
     pub(crate) fn among(
         &self,
         listing: &Listing,
+        role: Role,
         unknown: &mut Vec<String>,
         refused: &mut Vec<(PathBuf, NotRewritten)>,
     ) -> Chosen {
         let mut chosen = Chosen::default();
         let linked = &listing.libraries[..];
-        let behind = if *self == Self::None { Vec::new() } else { behind_resolvers(linked) };
+        let asks_for = |library: &LinkedLibrary| match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|name| library.is(name)),
+        };
+        // A scavenger's threads have areas from their first instruction, its loader's too; those
+        // that it makes later are known by the calls of its libc.
+        let from_its_start = role == Role::Scavenger
+            && linked.iter().any(|library| asks_for(library) && library.is_libc_with_known_threads());
+        let behind =
+            if *self == Self::None || from_its_start { Vec::new() } else { behind_resolvers(linked) };
+        let none = listing.none.clone().filter(|why| !from_its_start || *why == NotRewritten::Audited);
         for library in linked {
-            let asked = match self {
-                Self::None => false,
-                Self::All => true,
-                Self::Named(names) => names.iter().any(|name| library.is(name)),
-            };
+            let asked = asks_for(library);
             unknown.retain(|name| !library.is(name));
             if !asked {
                 continue;
             }
             let whose =
                 || behind.iter().find(|(name, _)| *name == library.name).map(|(_, whose)| whose.clone());
-            let others = if library.is_early() {
+            let is_early = if from_its_start { library.is_loader() } else { library.is_early() };
+            let others = if is_early {
                 Err(NotRewritten::Early)
-            } else if let Some(why) =
-                listing.none.clone().or_else(|| whose().map(NotRewritten::BehindResolvers))
-            {
+            } else if let Some(why) = none.clone().or_else(|| whose().map(NotRewritten::BehindResolvers)) {
                 Err(why)
             } else {
                 library.beside(linked)
@@ -196,10 +203,6 @@ impl LinkedLibrary {
 fn is_usual(place: &Path) -> bool {
     let Ok(place) = place.canonicalize() else { return false };
     USUAL.iter().any(|usual| Path::new(usual).canonicalize().is_ok_and(|it| it == place))
-}
-
-fn defines(image: &Image<'_>, name: &[u8]) -> bool {
-    Symbols::of(image, None).all().iter().any(|symbol| symbol.is_exported && symbol.name == name)
 }
 
 /// What this program's loader would load, but for what is preloaded.
@@ -296,13 +299,16 @@ mod tests {
         let linked = Listing { libraries, none: None };
         let mut unknown = vec!["libz".to_owned(), "libq".to_owned()];
         let (mut refused, wanted) = (Vec::new(), Wanted::Named(unknown.clone()));
-        assert_eq!(wanted.among(&linked, &mut unknown, &mut refused).rewritten, linked.libraries[..1]);
+        assert_eq!(
+            wanted.among(&linked, Role::Scavenger, &mut unknown, &mut refused).rewritten,
+            linked.libraries[..1]
+        );
         assert_eq!((unknown, refused.len()), (vec!["libq".to_owned()], 0));
         let named = Wanted::Named(vec!["libm".to_owned()]);
-        assert_eq!(named.among(&linked, &mut Vec::new(), &mut refused), Chosen::default());
+        assert_eq!(named.among(&linked, Role::Scavenger, &mut Vec::new(), &mut refused), Chosen::default());
         assert_eq!(refused, [("/none".into(), NotRewritten::Early)]);
         assert_eq!(
-            Wanted::All.among(&linked, &mut Vec::new(), &mut refused).rewritten,
+            Wanted::All.among(&linked, Role::Scavenger, &mut Vec::new(), &mut refused).rewritten,
             linked.libraries[..1]
         );
         assert_eq!(refused.len(), 1);

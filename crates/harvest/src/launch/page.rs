@@ -142,6 +142,8 @@ impl Image {
         let (first, count) = self.modules(&scavenger.program, false)?;
         self.put(row + offset_of!(ScavengerRow, first_module), first);
         self.put(row + offset_of!(ScavengerRow, modules), count);
+        let libc = scavenger.program.modules.iter().any(Module::is_libc);
+        self.put(row + offset_of!(ScavengerRow, libc_has_twins), u32::from(libc));
         let argv = self.strings(&scavenger.program.argv, whose)?;
         self.put(row + offset_of!(ScavengerRow, argv), argv);
         self.put(row + offset_of!(ScavengerRow, argc), scavenger.program.argv.len() as u32);

@@ -41,6 +41,12 @@ impl Program {
     }
 }
 
+impl Module {
+    pub(super) fn is_libc(&self) -> bool {
+        self.original.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"libc.so"))
+    }
+}
+
 /// Where a standard stream of a scavenger comes from or goes to.
 #[derive(Clone, Debug, Default)]
 pub enum Stream {

@@ -113,17 +113,20 @@ impl Participants {
             Wanted::All => Vec::new(),
             Wanted::Named(names) => names.clone(),
         };
-        let scavengers = self.scavengers.iter_mut().map(|scavenger| &mut scavenger.program);
+        let primarys_role = self.primarys_role();
+        let scavengers =
+            self.scavengers.iter_mut().map(|scavenger| (&mut scavenger.program, Role::Scavenger));
         // Several copies of one program are linked alike.
-        let mut known: Vec<(PathBuf, Chosen)> = Vec::new();
-        for program in std::iter::once(&mut self.primary).chain(scavengers) {
-            if let Some((_, chosen)) = known.iter().find(|(file, _)| *file == program.file) {
+        let mut known: Vec<(PathBuf, Role, Chosen)> = Vec::new();
+        for (program, role) in std::iter::once((&mut self.primary, primarys_role)).chain(scavengers) {
+            let is_it = |(file, of, _): &&(PathBuf, Role, _)| *file == program.file && *of == role;
+            if let Some((_, _, chosen)) = known.iter().find(is_it) {
                 program.linked = chosen.clone();
                 continue;
             }
             let mut refused = Vec::new();
             match program.linked_to() {
-                Ok(linked) => program.linked = wanted.among(&linked, &mut unknown, &mut refused),
+                Ok(linked) => program.linked = wanted.among(&linked, role, &mut unknown, &mut refused),
                 Err(NotListed::Static) => {}
                 Err(why) => {
                     let why = format!("its libraries are not rewritten: {why}");
@@ -131,7 +134,7 @@ impl Participants {
                 }
             }
             left.extend(refused.into_iter().map(|(file, why)| LeftAlone::new(&file, &why.to_string())));
-            known.push((program.file.clone(), program.linked.clone()));
+            known.push((program.file.clone(), role, program.linked.clone()));
         }
         if unknown.is_empty() { Ok(left) } else { Err(SessionError::NoSuchLibrary(unknown.join(", "))) }
     }

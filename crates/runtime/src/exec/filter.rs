@@ -26,6 +26,9 @@
 //!   launcher is told.
 //! - `execve` and `readlink`, for its own file's sake, and [`onward`]'s.
 //! - `mmap`, `munmap`, `mremap` and `shmat`, to be done as [`mappings::call`] does them.
+//!
+//! Of a program with a loader whose libc has twins, the loader's `arch_prctl` is trapped, for the
+//! same reason: libc runs before the runtime's constructor.
 
 use crate::exec::onward;
 use crate::interpose::bases;
@@ -175,6 +178,23 @@ const fn for_static(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 
     ])
 }
 
+/// With the addresses of a loader.
+const fn for_loader(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 10] {
+    let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
+    joined(&[
+        equal(sys::nr::ARCH_PRCTL as u32, 8),
+        load(FIRST_ARGUMENT),
+        equal(ARCH_SET_FS, 6),
+        load(POINTER + 4),
+        equal(upper, 4),
+        load(POINTER),
+        at_least(first, 2),
+        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end },
+        answer(TRAP),
+        answer(ALLOW),
+    ])
+}
+
 /// The kernel's signal for a call that was trapped: does it, and tells the context.
 ///
 /// # Safety
@@ -283,18 +303,46 @@ unsafe fn change_mask(mask: &mut u64, [how, new, old, size, ..]: [usize; 6]) -> 
     0
 }
 
+/// Which calls are trapped, by where they are made.
+#[derive(Clone, Copy)]
+pub(crate) enum Trapped {
+    None,
+    /// A loader's, by which it sets the FS base, until [`end_of_start`].
+    FsBase((usize, usize)),
+    /// All that are, of a program without a loader.
+    All((usize, usize)),
+}
+
+/// The kernel's signal for a call that is trapped, as a bit of a mask.
+pub(crate) const SIGNAL: u64 = bit(SIGSYS);
+
+/// The loader is done: the signal is the program's, as it inherits it.
+pub(crate) fn end_of_start(blocked: u64, ignored: u64) {
+    let handler = if ignored & SIGNAL == 0 { 0 } else { IGNORE };
+    // SAFETY: no handler.
+    unsafe { sys::sigaction(SIGSYS, Some(&SigAction { handler, ..SigAction::default() }), None) };
+    sys::set_signal_mask(blocked);
+}
+
 /// Sets it for the calling process and what it starts. An error is the kernel's number.
-pub(crate) fn install(has_loader: bool, program: (usize, usize)) -> Result<(), i32> {
+pub(crate) fn install(trapped: Trapped) -> Result<(), i32> {
     #[repr(C)]
     struct Program {
         length: u16,
         first: *const FilterInstruction,
     }
     const FILTER: usize = 2;
-    let (first, end) = (program.0 as u64, program.1 as u64);
-    let fixed = for_static(first, end);
-    let instructions: &[FilterInstruction] = if has_loader { &DYNAMIC } else { &fixed };
-    if !has_loader {
+    let (first, end) = match trapped {
+        Trapped::None => (0, 0),
+        Trapped::FsBase((first, end)) | Trapped::All((first, end)) => (first as u64, end as u64),
+    };
+    let (fixed, by_loader) = (for_static(first, end), for_loader(first, end));
+    let instructions: &[FilterInstruction] = match trapped {
+        Trapped::None => &DYNAMIC,
+        Trapped::FsBase(_) => &by_loader,
+        Trapped::All(_) => &fixed,
+    };
+    if !matches!(trapped, Trapped::None) {
         if first >> 32 != end >> 32 {
             return Err(EOVERFLOW); // one chance in thousands: the next start finds other addresses
         }
@@ -352,8 +400,13 @@ mod tests {
     fn only_what_must_not_be_is_refused() {
         use sys::nr::{EXECVE, MMAP, MREMAP, MUNMAP, READLINK, READLINKAT, SHMAT};
         let (first, end) = (0x7fff_1000_0000, 0x7fff_1001_0000);
+        let by_loader = for_loader(first, end);
+        let set = |argument, pointer| run(&by_loader, sys::nr::ARCH_PRCTL as u32, argument, pointer);
+        assert_eq!([set(ARCH_SET_FS, first), set(ARCH_SET_FS, end - 1)], [TRAP; 2]);
+        assert_eq!([set(ARCH_SET_FS, end), set(ARCH_SET_FS, first - 1), set(ARCH_SET_GS, first)], [ALLOW; 3]);
+        assert_eq!(run(&by_loader, MMAP as u32, 0, first), ALLOW);
         let fixed = for_static(first, end);
-        for program in [&DYNAMIC[..], &fixed[..]] {
+        for program in [&DYNAMIC[..], &fixed[..], &by_loader[..]] {
             assert_eq!(run(program, sys::nr::BRK as u32, 0, first), ERRNO | ENOMEM);
             assert_eq!(run(program, sys::nr::MMAP as u32, 0, end), ALLOW);
             assert_eq!(run(program, sys::nr::CLONE as u32, 0x11, first), ALLOW, "fork");

@@ -7,7 +7,7 @@
 
 pub(crate) mod auxiliaries;
 pub(crate) mod elf;
-mod filter;
+pub(crate) mod filter;
 mod load;
 mod onward;
 pub(crate) mod stack;

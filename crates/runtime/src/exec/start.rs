@@ -151,9 +151,18 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
         // By the filter.
         home.mappings().sees(mappings::seen::ALL);
     }
-    filter::install(interpreter.is_some(), image.range).map_err(|errno| (failure::SECCOMP, errno))?;
+    let calls = match &interpreter {
+        None => filter::Trapped::All(image.range),
+        Some(loader) if row.libc_has_twins != 0 => filter::Trapped::FsBase(loader.range),
+        Some(_) => filter::Trapped::None,
+    };
+    filter::install(calls).map_err(|errno| (failure::SECCOMP, errno))?;
     region.adopt(home, pid, kind::HOME);
-    sys::set_signal_mask(control.blocked);
+    sys::set_signal_mask(if row.libc_has_twins == 0 {
+        control.blocked
+    } else {
+        control.blocked & !filter::SIGNAL
+    });
     Ok((interpreter.map_or(image.entry, |interpreter| interpreter.entry), stack))
 }
 

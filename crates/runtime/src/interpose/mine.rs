@@ -1,6 +1,7 @@
 //! The area of the calling thread, for functions that are interposed.
 
 use crate::layout::area::Area;
+use crate::mappings::seen;
 use crate::switching::gs;
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
@@ -24,6 +25,12 @@ pub(super) fn mine() -> Option<&'static Area> {
 /// and masks of its own.
 pub(super) fn mine_for_signals() -> Option<&'static Area> {
     mine().filter(|area| area.thread.lent.load(Relaxed) == 0)
+}
+
+/// A thread of a scavenger whose libc brings an area for each thread that it makes
+/// ([`crate::interpose::clones`]).
+pub(super) fn brings_areas(area: &Area) -> bool {
+    area.twin.guest.load(Relaxed) == 0 && area.mappings().has_seen(seen::CLONES)
 }
 
 /// Two words, which are returned in rax and rdx.

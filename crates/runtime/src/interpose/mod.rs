@@ -8,6 +8,7 @@
 //! unsafe(no_mangle))]`, and here why it cannot be left alone:
 //!
 //! - [`threads`]: a new thread inherits its creator's GS base, and needs an area of its own.
+//! - [`clones`]: so do threads of a scavenger whose libc has twins, before their first instruction.
 //! - [`notify`]: so do threads that libc makes past that, to call the program in them.
 //! - [`handlers`]: handlers, signal stacks and masks are what a guest's faults and the primary's
 //!   signals depend on.
@@ -21,6 +22,7 @@
 
 pub(crate) mod bases;
 mod cancel;
+pub(crate) mod clones;
 pub(crate) mod dispatch;
 mod ending;
 mod forks;

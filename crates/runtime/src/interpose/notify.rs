@@ -4,7 +4,7 @@
 //!
 //! To add a call that takes a `struct sigevent`: a function at the end.
 
-use crate::interpose::mine::{RegisterPair, mine};
+use crate::interpose::mine::{RegisterPair, brings_areas, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::interpose::threads;
 use crate::layout::area::kind;
@@ -104,7 +104,8 @@ unsafe fn with(event: *const SignalEvent, next: impl FnOnce(*const SignalEvent) 
     // SAFETY: the caller's.
     let wished =
         unsafe { event.as_ref() }.filter(|event| event.notify == SIGEV_THREAD && event.function != 0);
-    let (Some(wished), Some(area)) = (wished, mine()) else { return next(event) };
+    let unseen = mine().filter(|area| !brings_areas(area));
+    let (Some(wished), Some(area)) = (wished, unseen) else { return next(event) };
     let primary = area.kind.load(Relaxed) == kind::PRIMARY;
     match keep(wished.function as u64, wished.value, primary, area.row.load(Relaxed)) {
         None => fail(ENOSYS),

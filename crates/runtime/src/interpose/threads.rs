@@ -1,7 +1,7 @@
 //! New threads get areas of their own, before any code of the program runs in them; and processes
 //! that share the memory.
 
-use crate::interpose::mine::{RegisterPair, mine};
+use crate::interpose::mine::{RegisterPair, brings_areas, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::layout::area::{Area, closed, kind, settled};
 use crate::layout::region::AreaPurpose;
@@ -74,6 +74,11 @@ extern "C" fn pthread_create(
     let Some(creator) = mine() else {
         return next_create(thread, attributes, start, argument);
     };
+    if brings_areas(creator) {
+        let result = next_create(thread, attributes, start, argument);
+        super::handlers::take_over_libcs(creator);
+        return result;
+    }
     let Some(area) = area_for(creator, start, argument) else { return EAGAIN };
     let result = next_create(thread, attributes, labels::thread_start() as Start as usize, area.address());
     if result != 0 {
@@ -106,6 +111,9 @@ extern "C" fn clone(
             (start, stack, flags, argument, parent_tid, tls, child_tid), else fail(EAGAIN))
     };
     let Some(creator) = mine() else { return next(start, argument) };
+    if flags & CLONE_VM != 0 && brings_areas(creator) {
+        return next(start, argument);
+    }
     if start == 0 || flags & CLONE_VM == 0 {
         return super::forks::forked(|| next(start, argument));
     }
@@ -125,7 +133,8 @@ extern "C" fn clone(
 
 #[cfg_attr(freestanding, unsafe(no_mangle))]
 extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument: usize) -> i32 {
-    let area = mine().map(|creator| area_for(creator, start, argument));
+    let unseen = mine().filter(|creator| !brings_areas(creator));
+    let area = unseen.map(|creator| area_for(creator, start, argument));
     let (start, argument) = match area {
         None => (start, argument),
         Some(None) => return THRD_ERROR,

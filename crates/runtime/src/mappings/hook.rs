@@ -12,7 +12,7 @@
 use crate::interpose;
 use crate::layout::area::Area;
 use crate::mappings::spans;
-use crate::mappings::{PAGE, memory, seen};
+use crate::mappings::{PAGE, maps, memory, seen};
 use crate::switching::gs;
 use crate::sys;
 use core::arch::naked_asm;
@@ -76,11 +76,21 @@ unsafe fn write_code(at: usize, code: &[u8]) -> bool {
     true
 }
 
-/// Replaces one call, by way of `spare`, where there is room for [`WAY`] bytes. Whether it did.
+/// Replaces one call by [`called`], by way of `spare`. Whether it did.
+///
+/// # Safety
+/// As [`replace_by`].
+unsafe fn replace(code: &[u8], call: CallSite, spare: usize) -> bool {
+    // SAFETY: the caller's; it takes the place of such a call.
+    unsafe { replace_by(code, call, spare, called as *const () as usize) }
+}
+
+/// Replaces one call by what is at `ours`, which finds the number in `eax` and in `rcx` where to go
+/// on; by way of `spare`, where there is room for [`WAY`] bytes. Whether it did.
 ///
 /// # Safety
 /// As [`write_code`]; the call must be one, and `spare` ours.
-unsafe fn replace(code: &[u8], call: CallSite, spare: usize) -> bool {
+unsafe fn replace_by(code: &[u8], call: CallSite, spare: usize, ours: usize) -> bool {
     let at = code.as_ptr() as usize + call.at;
     let Ok(distance) = i32::try_from(spare as i64 - (at + BEFORE) as i64) else { return false };
     let kept = &code[call.at..call.at + call.size - SYSCALL.len()];
@@ -96,7 +106,7 @@ unsafe fn replace(code: &[u8], call: CallSite, spare: usize) -> bool {
     put(&[0x48, 0xb9]);
     put(&(at + call.size).to_le_bytes());
     put(&[0x49, 0xbb]);
-    put(&(called as *const () as usize).to_le_bytes());
+    put(&ours.to_le_bytes());
     put(&[0x41, 0xff, 0xe3]);
     let mut jump = [0xe9_u8; BEFORE];
     jump[1..].copy_from_slice(&distance.to_le_bytes());
@@ -173,6 +183,39 @@ pub(crate) unsafe fn libc(area: &Area) {
     if all.into_iter().all(|(name, number)| replace(name, number)) {
         own.sees(seen::LIBC);
     }
+}
+
+/// The calls of libc's by which threads and processes are made that share the memory: all of them,
+/// or none. `clone3` has no name outside, so it is looked for in all of libc's code.
+///
+/// # Safety
+/// As [`libc`]; what is at `ours` must do what such a call does.
+pub(crate) unsafe fn clones(area: &Area, ours: usize) -> bool {
+    const LONGEST: usize = 256;
+    let [named, errno] = [c"clone", c"__errno_location"].map(interpose::look_up);
+    let mut text = (0, 0);
+    maps::each(|line| {
+        if line.holds(errno) {
+            text = (line.start, line.end);
+        }
+    });
+    if named == 0 || errno == 0 || !(text.0..text.1 - LONGEST.min(text.1)).contains(&named) {
+        return false;
+    }
+    // SAFETY: mapped code, of which the kernel just told that it is there.
+    let code = unsafe { core::slice::from_raw_parts(text.0 as *const u8, text.1 - text.0) };
+    let (first, rest) = (named - text.0, &code[named - text.0..][..LONGEST]);
+    let (Some((clone3, 1)), Some((clone, _))) = (find(code, sys::nr::CLONE3), find(rest, sys::nr::CLONE))
+    else {
+        return false;
+    };
+    let clone = CallSite { at: first + clone.at, ..clone };
+    // SAFETY: a new mapping, most likely near the libraries, which are the last that were mapped.
+    let spare = unsafe { memory(area, 0, PAGE, sys::PROT_READ | sys::PROT_EXEC, 0) };
+    // SAFETY: the caller's.
+    spare.is_ok_and(|spare| unsafe {
+        replace_by(code, clone3, spare, ours) && replace_by(code, clone, spare + WAY, ours)
+    })
 }
 
 /// In place of the system call: like it, this changes no register but rax, rcx and r11, and no

@@ -45,6 +45,8 @@ pub(crate) mod seen {
     pub(crate) const LOADER_UNMAPS: u32 = 2;
     pub(crate) const LIBC: u32 = 4;
     pub(crate) const ALL: u32 = 7;
+    /// Those of libc's that make threads: each has an area before any code of its own runs.
+    pub(crate) const CLONES: u32 = 8;
 }
 
 /// The mappings of one scavenger.
@@ -86,7 +88,7 @@ impl ScavengerMappings {
         self.seen.load(Relaxed)
     }
 
-    fn has_seen(&self, whose: u32) -> bool {
+    pub(crate) fn has_seen(&self, whose: u32) -> bool {
         self.seen.load(Relaxed) & whose == whose
     }
 

@@ -7,6 +7,7 @@
 //!
 //! A primary that cannot be harvested ends with one line: its yields would fault.
 
+use crate::exec::filter;
 use crate::interpose;
 use crate::layout::area::kind;
 use crate::layout::page;
@@ -24,6 +25,8 @@ use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::{ASIDE, Control, VARIABLE, refusal, stage};
 
+const NO_THREADS: &[u8] =
+    b"gleaner: a scavenger's libc cannot be changed so that its threads are known; harvest it without (--libraries none)\n";
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
@@ -49,6 +52,14 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         take_part();
         // SAFETY: nothing of the program runs yet.
         unsafe { mappings::hook::libc(area) };
+        if row.libc_has_twins != 0 {
+            filter::end_of_start(control.blocked, control.ignored);
+            // SAFETY: as above.
+            if !unsafe { interpose::clones::begin(area) } {
+                sys::write(2, NO_THREADS);
+                sys::exit_group(3);
+            }
+        }
         begin_heap();
         return;
     }

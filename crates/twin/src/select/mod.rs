@@ -3,6 +3,7 @@
 pub(crate) mod before_runtime;
 pub(crate) mod hazards;
 pub(crate) mod own_base;
+pub(crate) mod replaced_calls;
 pub(crate) mod restartable;
 pub(crate) mod return_addresses;
 pub(crate) mod sites;

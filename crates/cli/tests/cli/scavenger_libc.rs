@@ -1,0 +1,295 @@
+//! Scavengers whose libc has twins, as all their libraries: threads, processes, exceptions, locks
+//! and thread-local storage are what they are without.
+
+use testkit::Place;
+
+/// Chases through memory until the file's last line is `end`, for a minute at most.
+const PRIMARY: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int says_end(const char *path) {
+    char text[8] = "";
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    fseek(file, -4, SEEK_END);
+    fread(text, 1, 4, file);
+    fclose(file);
+    return !strncmp(text, "end", 3);
+}
+
+int main(int argc, char **argv) {
+    enum { LINES = 1 << 19 };
+    static void *memory[LINES][8];
+    for (long i = 0, at = 0; i < LINES; i++) {
+        long next = (at * 5 + 12345) % LINES;
+        memory[at][0] = memory[next];
+        at = next;
+    }
+    void **volatile at = memory[0];
+    for (time_t end = time(0) + 60; !says_end(argv[1]) && time(0) < end;)
+        for (int i = 0; i < 1000000; i++) at = *at;
+    return 0;
+}
+"#;
+
+/// Threads that allocate and look whether their thread-local storage is their own; processes by
+/// every way that libc has.
+const THREADS: &str = r#"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+static __thread long mine;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static long counted, destroyed;
+
+static void destroy(void *of) { __sync_fetch_and_add(&destroyed, (long)of); }
+static void wrong(const char *what) { printf("wrong: %s\n", what); fflush(stdout); _exit(1); }
+static void is_mine(long n) { if (mine != n || errno != (int)n) wrong("thread-local storage"); }
+
+static void *work(void *of) {
+    long n = (long)of, sum = 0;
+    mine = n, errno = (int)n;
+    pthread_setspecific(key, of);
+    for (int round = 0; round < 100; round++) {
+        size_t size = 100 + n * 50 + round;
+        char *text = malloc(size);
+        memset(text, (int)n, size);
+        sum += text[size / 2];
+        text = realloc(text, size * 3);
+        sum += text[size - 1];
+        free(text);
+        pthread_mutex_lock(&lock);
+        counted++;
+        pthread_mutex_unlock(&lock);
+        is_mine(n);
+    }
+    return (void *)sum;
+}
+
+static int by_thrd(void *of) { return (int)(long)work(of) & 127; }
+static void *cancelled(void *of) { for (;;) { sleep(1); pthread_testcancel(); } return of; }
+static void notified(union sigval value) { mine = 9; __sync_fetch_and_add(&counted, value.sival_int); }
+
+int main(void) {
+    long sum = 0;
+    pthread_key_create(&key, destroy);
+    for (int round = 0; round < 15; round++) {
+        pthread_t threads[6];
+        for (long i = 0; i < 6; i++) if (pthread_create(&threads[i], 0, work, (void *)(i + 1))) wrong("create");
+        for (int i = 0; i < 6; i++) { void *of; pthread_join(threads[i], &of); sum += (long)of; }
+        thrd_t thread;
+        int of;
+        if (thrd_create(&thread, by_thrd, (void *)7L) != thrd_success) wrong("thrd_create");
+        thrd_join(thread, &of);
+        sum += of;
+        if (mine) wrong("main's");
+    }
+    pthread_t thread;
+    pthread_create(&thread, 0, cancelled, 0);
+    pthread_cancel(thread);
+    void *of;
+    pthread_join(thread, &of);
+    printf("%ld %ld %ld %d\n", sum, counted, destroyed, of == PTHREAD_CANCELED);
+    fflush(stdout);
+
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notified, .sigev_value = {5}};
+    timer_t timer;
+    long before = counted;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer)) wrong("timer");
+    timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 1000000}}, 0);
+    for (int i = 0; i < 5000 && __sync_fetch_and_add(&counted, 0) == before; i++) usleep(1000);
+    printf("notified %ld\n", counted - before);
+    fflush(stdout);
+
+    for (int i = 0; i < 3; i++) {
+        pid_t child;
+        int status;
+        char *words[] = {"echo", "spawned", 0};
+        if (posix_spawn(&child, "/bin/echo", 0, 0, words, environ)) wrong("spawn");
+        waitpid(child, &status, 0);
+        printf("status %d\n", status);
+        fflush(stdout);
+        if (posix_spawn(&child, "/no/such/program", 0, 0, words, environ) != ENOENT) wrong("no such program");
+    }
+    int status = system("echo system; exit 3");
+    printf("status %d\n", status);
+    FILE *from = popen("echo piped", "r");
+    char line[64] = "";
+    fgets(line, sizeof line, from);
+    status = pclose(from);
+    printf("%s%d\n", line, status);
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        pthread_create(&thread, 0, work, (void *)3L);
+        pthread_join(thread, &of);
+        printf("child %ld %ld\n", mine, (long)of);
+        fflush(stdout);
+        _exit(7);
+    }
+    waitpid(child, &status, 0);
+    printf("status %d\nend\n", status);
+    return 0;
+}
+"#;
+
+/// What C++ has besides: exceptions through libraries' frames, in threads; streams, containers,
+/// regular expressions, sorting by a comparison in the program, long jumps.
+const CXX: &str = r#"
+#include <algorithm>
+#include <csetjmp>
+#include <cstdlib>
+#include <future>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+static long deep(int n) {
+    if (n == 0) throw std::runtime_error("deep");
+    std::string text(n * 9, 'x');
+    return deep(n - 1) + long(text.size());
+}
+static int compare(const void *a, const void *b) {
+    if (*(const int *)a == -1) throw 5;
+    return *(const int *)a - *(const int *)b;
+}
+static jmp_buf place;
+
+int main() {
+    long sum = 0;
+    for (int i = 0; i < 200; i++) {
+        try { deep(i % 20); } catch (const std::exception &e) { sum += e.what()[0]; }
+        try { std::stoi("none"); } catch (const std::invalid_argument &) { sum++; }
+        try { std::vector<int>(3).at(7); } catch (const std::out_of_range &) { sum += 2; }
+    }
+    int numbers[] = {4, 2, 9, -1, 3};
+    try { std::qsort(numbers, 5, sizeof *numbers, compare); } catch (int n) { sum += n; }
+    std::vector<std::thread> threads;
+    std::vector<long> of(5);
+    for (int i = 0; i < 5; i++)
+        threads.emplace_back([&, i] {
+            for (int k = 0; k < 40; k++) try { deep(5 + i); } catch (std::runtime_error &) { of[i] += i; }
+        });
+    for (auto &thread : threads) thread.join();
+    for (auto n : of) sum += n;
+    auto later = std::async(std::launch::async, [] { deep(3); return 1; });
+    try { sum += later.get(); } catch (std::exception &) { sum += 11; }
+    volatile int jumps = 0;
+    if (setjmp(place) < 5) { jumps++; longjmp(place, jumps); }
+    std::map<std::string, int> counts;
+    for (int i = 0; i < 3000; i++) counts["k" + std::to_string(i * 7919 % 1000)]++;
+    for (auto &count : counts) sum += count.second;
+    std::regex pattern("k(\\d+)");
+    std::smatch match;
+    std::string text = "zz k123 k45";
+    for (; std::regex_search(text, match, pattern); text = match.suffix()) sum += std::stoi(match[1]);
+    std::vector<int> sorted;
+    for (int i = 0; i < 20000; i++) sorted.push_back(i * 7919 % 10007);
+    std::sort(sorted.begin(), sorted.end());
+    std::ostringstream out;
+    out << sorted[77] << " " << 3.25 << " " << sum << " " << jumps;
+    std::cout << out.str() << std::endl << "end" << std::endl;
+}
+"#;
+
+const PYTHON: &str = r#"
+import hashlib, json, os, re, socket, subprocess, threading, zlib
+found = []
+def work(n):
+    found.append((n, hashlib.sha256(bytes([n]) * 100000).hexdigest()[:8], zlib.crc32(bytes(range(256)) * 100)))
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(sorted(found))
+print(subprocess.run(["echo", "run"], capture_output=True, text=True).stdout, flush=True)
+child = os.fork()
+if child == 0:
+    os.write(1, b"child\n")
+    os._exit(5)
+print(os.waitpid(child, 0)[1])
+print(len(json.dumps({str(n): n for n in range(5000)})), re.sub(r"a+", "b", "caaandaaady"))
+a, b = socket.socketpair()
+a.send(b"x")
+print(b.recv(1), os.popen("echo piped").read())
+try:
+    int("x")
+except ValueError as why:
+    print(why)
+print("end")
+"#;
+
+/// What a command prints alone, and beside a primary, both on these CPUs; and whether its libc had
+/// twins.
+fn both(place: &Place, cpus: &str, command: &[&str]) -> (String, String, bool) {
+    let alone = place.command(command[0]).args(&command[1..]).output().unwrap();
+    let mut harvest = place.command("taskset");
+    harvest.args(["-c", cpus, env!("CARGO_BIN_EXE_gleaner"), "harvest", "-q", "--max-slowdown", "100%"]);
+    harvest.args(["--libraries", "all", "--scavenger-out", "out"]);
+    let output =
+        harvest.args(["--scavenger", &command.join(" "), "--", "./primary", "out"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let entries = std::fs::read_dir(place.at("cache/gleaner/twins")).unwrap();
+    let of_libc = entries.flatten().any(|entry| entry.path().join("libc.so.6").exists());
+    let harvested = std::fs::read_to_string(place.at("out")).unwrap();
+    (String::from_utf8(alone.stdout).unwrap(), harvested, of_libc)
+}
+
+fn place() -> Place {
+    let place = Place::uncompiled(PRIMARY, env!("CARGO_BIN_EXE_gleaner"));
+    assert!(place.compile("cc", "primary", &["-O1"]));
+    place
+}
+
+#[test]
+fn threads_and_processes_are_what_they_are() {
+    let place = place();
+    std::fs::write(place.at("threads.c"), THREADS).unwrap();
+    let compiled =
+        place.command("cc").args(["-O2", "-pthread", "-o", "threads", "threads.c"]).status().unwrap();
+    assert!(compiled.success());
+    let (alone, harvested, of_libc) = both(&place, "0", &["./threads"]);
+    assert_eq!(harvested, alone);
+    assert!(of_libc);
+}
+
+#[test]
+fn exceptions_and_containers_are_what_they_are() {
+    let place = place();
+    std::fs::write(place.at("cxx.cpp"), CXX).unwrap();
+    let compiled = place.command("c++").args(["-O2", "-pthread", "-o", "cxx", "cxx.cpp"]).status().unwrap();
+    assert!(compiled.success());
+    let (alone, harvested, of_libc) = both(&place, "0", &["./cxx"]);
+    assert_eq!(harvested, alone);
+    assert!(of_libc);
+}
+
+#[test]
+fn an_interpreter_runs_its_modules() {
+    let place = place();
+    std::fs::write(place.at("work.py"), PYTHON).unwrap();
+    // What is called so may be a script that looks for it.
+    let asked = place.command("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    let python = String::from_utf8(asked.stdout).unwrap();
+    // Its loop goes home at each step, which is slow on a CPU that is never idle.
+    let (alone, harvested, of_libc) = both(&place, "0-1", &[python.trim(), "work.py"]);
+    assert_eq!(harvested, alone);
+    assert!(of_libc);
+}
