@@ -92,8 +92,8 @@ impl Wanted {
     }
 
     /// Those of a program's that are to be rewritten for this role; with the names that are its
-    /// libraries' at all taken off the `unknown` ones, and what was asked for by its name and cannot be
-    /// added to `refused`.
+    /// libraries' at all taken off the `unknown` ones, and what was asked for by its name and
+    /// cannot be added to `refused`.
     pub(crate) fn among(
         &self,
         listing: &Listing,

@@ -1,7 +1,7 @@
-//! A scavenger's libc that has twins makes a thread: its first instructions, in libc, are twins, so
-//! it needs an area before. The system call itself is replaced ([`hook::clones`]) by one that brings
-//! it: the area is made first, its address is in a register that the call keeps, and the new thread
-//! takes it before it goes on.
+//! A scavenger's libc that has twins makes a thread: its first instructions, in libc, are twins,
+//! so it needs an area before. The system call itself is replaced ([`hook::clones`]) by one that
+//! brings it: the area is made first, its address is in a register that the call keeps, and the new
+//! thread takes it before it goes on.
 //!
 //! What shares the memory only until it executes another program (`posix_spawn`, while its parent
 //! waits) has its parent's area, as after `vfork`.
