@@ -97,7 +97,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d '
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l profile -d 'Choose sites by what \'gleaner profile -o FILE\' saw these programs wait for; may be given several times, for the primary and for scavengers' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or \'all\' [default: none]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, \'all\' or \'none\' [default: all libraries of scavengers, none of the primary]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads become yield sites' -r -f -a "paying\t'Loads whose yield is expected to gain more than it costs'
 chases\t'Of those, pointer chases only: the address comes from the same load, one iteration earlier'
 every-load\t'Every load in a loop'"

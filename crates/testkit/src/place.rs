@@ -56,10 +56,15 @@ impl Place {
         command
     }
 
-    /// `gleaner harvest` with these arguments.
+    /// `gleaner harvest` with these arguments. Libraries have twins only if they say so: it takes
+    /// some seconds to make those of libc, which few tests are about.
     pub fn harvest(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&self.gleaner);
-        command.arg("harvest").args(arguments);
+        command.arg("harvest");
+        if !arguments.iter().any(|argument| matches!(*argument, "--libraries" | "--siblings")) {
+            command.args(["--libraries", "none"]);
+        }
+        command.args(arguments);
         command
     }
 }

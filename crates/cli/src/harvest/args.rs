@@ -96,8 +96,8 @@ pub(crate) struct HarvestArgs {
     #[arg(long, conflicts_with = "home_cpus")]
     pub(super) siblings: bool,
 
-    /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, or 'all'
-    /// [default: none]
+    /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, 'all' or
+    /// 'none' [default: all libraries of scavengers, none of the primary]
     #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
     libraries: Option<Wanted>,
 

@@ -90,7 +90,8 @@ fn module(text: &mut String, module: &PlannedModule) {
         let g = &site.gain;
         let at_once = g.at_once.as_ref().map_or(String::new(), |q| format!(" ÷ {q} at once"));
         let _ = writeln!(text, "    P(miss) {} × {} {}{at_once}", g.p_miss, g.miss_level, g.miss);
-        let _ = writeln!(text, "    − yield {} − pollution {} = {}", g.yield_cost, g.pollution, g.net);
+        let lost = g.lost_turn.as_ref().map_or(String::new(), |lost| format!(" − lost turn {lost}"));
+        let _ = writeln!(text, "    − yield {} − pollution {}{lost} = {}", g.yield_cost, g.pollution, g.net);
     }
     for spin in &module.spins {
         let _ = writeln!(text, "+ {}", place(&spin.place));
@@ -128,7 +129,7 @@ fn legend(plan: &Plan) -> String {
         let _ = writeln!(text, "  {:10} {}", class.word(), meaning(class));
     }
     text.push_str(
-        "  gain of a site = P(miss) × cost of a miss − cost of a yield − pollution of caches, in cycles\n",
+        "  gain of a site = P(miss) × cost of a miss − cost of a yield − pollution of caches, in cycles;\n  of a scavenger's, − what it loses where it gives way and hits\n",
     );
     text
 }

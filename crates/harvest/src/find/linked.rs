@@ -21,8 +21,10 @@ use units::Svma;
 /// Which libraries are rewritten with their programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
-    #[default]
     None,
+    /// All of scavengers, but for very large ones; none of primaries.
+    #[default]
+    OfScavengers,
     All,
     /// `libz.so.1`, or `libz` for whatever version there is.
     Named(Vec<String>),
@@ -43,6 +45,10 @@ pub enum NotRewritten {
         "{0} has indirect functions (IFUNC), whose resolvers may call it before the runtime is initialised"
     )]
     BehindResolvers(String),
+    #[error(
+        "it is so large that its twins take long to make; --libraries all, or its name, has it rewritten"
+    )]
+    Large,
     #[error("an audit library (LD_AUDIT) may be linked to it")]
     Audited,
 }
@@ -105,6 +111,7 @@ impl Wanted {
         let linked = &listing.libraries[..];
         let asks_for = |library: &LinkedLibrary| match self {
             Self::None => false,
+            Self::OfScavengers => role == Role::Scavenger,
             Self::All => true,
             Self::Named(names) => names.iter().any(|name| library.is(name)),
         };
@@ -126,6 +133,8 @@ impl Wanted {
             let is_early = if from_its_start { library.is_loader() } else { library.is_early() };
             let others = if is_early {
                 Err(NotRewritten::Early)
+            } else if *self == Self::OfScavengers && library.is_large() {
+                Err(NotRewritten::Large)
             } else if let Some(why) = none.clone().or_else(|| whose().map(NotRewritten::BehindResolvers)) {
                 Err(why)
             } else {
@@ -136,7 +145,7 @@ impl Wanted {
                     chosen.rewritten.push(library.clone());
                     chosen.beside.extend(others);
                 }
-                Err(NotRewritten::Early) if *self == Self::All => {}
+                Err(NotRewritten::Early) if matches!(self, Self::All | Self::OfScavengers) => {}
                 Err(why) => refused.push((library.file.clone(), why)),
             }
         }
@@ -151,6 +160,12 @@ impl LinkedLibrary {
     fn is_early(&self) -> bool {
         // Whose `malloc` it is, the loader itself calls.
         self.is_libcs() || self.read(|image| defines(image, b"malloc")).unwrap_or(false)
+    }
+
+    /// Whether its first rewriting would keep a user waiting.
+    fn is_large(&self) -> bool {
+        const LARGE_BYTES: u64 = 32 << 20;
+        std::fs::metadata(&self.file).is_ok_and(|metadata| metadata.len() > LARGE_BYTES)
     }
 
     /// Of these, what it and they need, and would not be found from elsewhere, since it is looked

@@ -3,7 +3,7 @@
 use super::priors::MissRates;
 use super::subject::{Candidate, Subject};
 use crate::plan::prices::Pricing;
-use records::plan::{Gain, Origin, Prices};
+use records::plan::{Gain, Origin, Prices, Role};
 use units::{Basis, Estimate, Quantity, Unit};
 
 pub(super) struct Worth<'a, R> {
@@ -12,6 +12,20 @@ pub(super) struct Worth<'a, R> {
     pub subject: &'a Subject,
     /// What a load costs that misses, and the level that serves it.
     pub miss: (String, Estimate),
+    /// What a guest loses that gives way at a load that hits; 0 for a primary.
+    pub lost_turn: f64,
+}
+
+/// The primary waits for a miss, and guests have that time. One that gives way leaves it to the
+/// others; where they are few, they come round before the miss is served, and the rest of its time
+/// is nobody's.
+pub(super) fn lost_turn(role: Role, prices: &Prices, ring: u32) -> f64 {
+    if role != Role::Scavenger {
+        return 0.0;
+    }
+    let ring = f64::from(ring.max(1));
+    let round = ring * super::bounds::segment(prices).value;
+    ((prices.miss().1.value - round) / ring).max(0.0)
 }
 
 impl<R: MissRates> Worth<'_, R> {
@@ -23,7 +37,7 @@ impl<R: MissRates> Worth<'_, R> {
     /// Of one yield that serves all of these: it is worth its cost if any of them misses, and their
     /// misses overlap.
     pub(super) fn together(&self, members: &[&Candidate]) -> Gain {
-        let Weighed { from, p, at_once, cost, net } = self.weighed(members);
+        let Weighed { from, p, at_once, cost, lost, net } = self.weighed(members);
         let (level, miss) = self.miss.clone();
         let basis = if from == Origin::Prior { Basis::Claimed } else { Basis::Modelled };
         Gain {
@@ -34,6 +48,7 @@ impl<R: MissRates> Worth<'_, R> {
             at_once: at_once.map(|e| Quantity::modelled(e, Unit::Count)),
             yield_cost: Quantity::modelled(cost, Unit::Cycles),
             pollution: self.prices.pollution.clone(),
+            lost_turn: (self.lost_turn > 0.0).then(|| Quantity::modelled(lost, Unit::Cycles)),
             net: Quantity::modelled(net, Unit::Cycles),
         }
     }
@@ -56,8 +71,9 @@ impl<R: MissRates> Worth<'_, R> {
         let round = members[0].round.filter(|_| from == Origin::Prior);
         let at_once = round.map(|round| self.prices.at_once(round)).filter(|e| e.value > 1.0);
         let each = at_once.map_or(self.miss.1, |at_once| shared(self.miss.1, at_once));
-        let net = times(p, each).minus(cost).minus(pollution);
-        Weighed { from, p, at_once, cost, net }
+        let lost = Estimate::new(1.0 - p.value, 1.0 - p.hi, 1.0 - p.lo).scaled(self.lost_turn);
+        let net = times(p, each).minus(cost).minus(pollution).minus(lost);
+        Weighed { from, p, at_once, cost, lost, net }
     }
 }
 
@@ -67,6 +83,7 @@ struct Weighed {
     p: Estimate,
     at_once: Option<Estimate>,
     cost: Estimate,
+    lost: Estimate,
     net: Estimate,
 }
 
@@ -78,9 +95,10 @@ fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Quantity {
 pub(super) fn told(gain: &Gain, least: f64) -> String {
     let value = |q: &Quantity| q.value().unwrap_or(0.0);
     let overlap = gain.at_once.as_ref().map_or(String::new(), |q| format!(" ÷ {:.0} at once", value(q)));
+    let lost = gain.lost_turn.as_ref().map_or(String::new(), |q| format!(" − {:.0}", value(q)));
     let than = if least > 0.0 { format!(", less than {least:.0}") } else { String::new() };
     format!(
-        "{:.3} × {:.0}{overlap} − {:.0} − {:.0} = {:.1} cycles{than}",
+        "{:.3} × {:.0}{overlap} − {:.0} − {:.0}{lost} = {:.1} cycles{than}",
         value(&gain.p_miss),
         value(&gain.miss),
         value(&gain.yield_cost),

@@ -10,7 +10,7 @@
 //!
 //! Misses are served at once where the iterations of the loop do not depend on each other. P(miss)
 //! is a prior of the load's class, or what a profile of the program tells. Loads of one group share
-//! one yield. The same arithmetic over other choices gives the alternatives that a plan is compared
+//! one yield. A guest that gives way where it hits loses its turn ([`gain::lost_turn`]), too. The same arithmetic over other choices gives the alternatives that a plan is compared
 //! with.
 //!
 //! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
@@ -119,7 +119,7 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
         bounds.without_quantum();
     }
     let weighed: Vec<WeighedSubject<'_, _>> =
-        subjects.iter().map(|subject| WeighedSubject::of(subject, prices, rates)).collect();
+        subjects.iter().map(|subject| WeighedSubject::of(subject, prices, rates, bounds.ring)).collect();
     let chosen: Vec<Sorted> = weighed.iter().map(|subject| subject.sorted(wishes)).collect();
     let alternatives = Choice::ALL
         .into_iter()
@@ -163,8 +163,9 @@ impl Group<'_> {
 }
 
 impl<'a, R: MissRates> WeighedSubject<'a, R> {
-    fn of(subject: &'a Subject, prices: &'a Prices, rates: &'a R) -> Self {
-        let worth = Worth { prices, rates, subject, miss: prices.miss() };
+    fn of(subject: &'a Subject, prices: &'a Prices, rates: &'a R, ring: u32) -> Self {
+        let lost_turn = gain::lost_turn(subject.role, prices, ring);
+        let worth = Worth { prices, rates, subject, miss: prices.miss(), lost_turn };
         let nets = subject.candidates.iter().map(|candidate| worth.net(&[candidate])).collect();
         Self { subject, worth, nets }
     }

@@ -13,6 +13,10 @@ pub trait MissRates {
     fn rate(&self, subject: &Subject, candidate: &Candidate) -> (Estimate, Origin);
 }
 
+/// A loop of so few instructions does nothing but chase: programs hardly spend time there where it
+/// hits.
+const TIGHT: u32 = 8;
+
 /// What is assumed of a class. The intervals hold for any program: a chase through a small list
 /// never misses, one through a large list always.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +25,7 @@ pub struct Priors;
 impl MissRates for Priors {
     fn rate(&self, _: &Subject, candidate: &Candidate) -> (Estimate, Origin) {
         let (value, lo, hi) = match candidate.class {
+            LoadClass::Chased if candidate.loop_size.is_some_and(|size| size <= TIGHT) => (0.70, 0.0, 1.0),
             LoadClass::Chased => (0.50, 0.0, 1.0),
             LoadClass::Gathered | LoadClass::Scattered => (0.30, 0.0, 1.0),
             LoadClass::Pointed => (0.20, 0.0, 1.0),

@@ -14,6 +14,8 @@ pub struct Candidate {
     pub class: LoadClass,
     pub prefetch: Prefetch,
     pub loop_depth: u32,
+    /// Instructions of the innermost loop around it.
+    pub loop_size: Option<u32>,
     /// Instructions in an iteration of its loop, where iterations do not depend on each other.
     pub round: Option<u32>,
     pub saved: Saved,

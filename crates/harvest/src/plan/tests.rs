@@ -1,6 +1,6 @@
 use super::*;
 use crate::plan::prices;
-use records::plan::{Origin, Prefetch};
+use records::plan::{Gain, Origin, Prefetch};
 use units::Bytes;
 
 fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
@@ -10,6 +10,7 @@ fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
         class,
         prefetch: Prefetch::Read,
         loop_depth: 1,
+        loop_size: Some(40),
         round: None,
         saved: Saved { general: 1, ..Saved::default() },
         group,
@@ -63,6 +64,32 @@ fn addresses(module: &PlannedModule) -> (Vec<u64>, Vec<(u64, Because)>) {
         module.sites.iter().map(|s| s.place.address).collect(),
         module.rejected.iter().map(|r| (r.place.address, r.because)).collect(),
     )
+}
+
+/// The gain of this load in a scavenger, one of so many, by priors.
+fn of_a_guest(candidate: &Candidate, scavengers: u32) -> Gain {
+    let prices = prices::assumed("a test");
+    let asked = Asked { scavengers, ..wishes().asked };
+    let subject = subject(Role::Scavenger, vec![*candidate]);
+    let plan = plan(&[subject], &prices, &Priors, &Wishes { asked, ..wishes() });
+    let module = &plan.modules[0];
+    let rejected = module.rejected.first().and_then(|rejected| rejected.gain.clone());
+    module.sites.first().map(|site| site.gain.clone()).or(rejected).unwrap()
+}
+
+#[test]
+fn a_guest_that_gives_way_and_hits_loses_its_turn() {
+    let net = |candidate: &Candidate, scavengers| of_a_guest(candidate, scavengers).net.value().unwrap();
+    let chased = candidate(1, LoadClass::Chased, 0);
+    // A miss is 350 cycles, a segment 35. Alone: 0.5 × 350 − 11 − 20 − 0.5 × (350 − 35).
+    assert!((net(&chased, 1) + 13.5).abs() < 1e-9, "{:?}", of_a_guest(&chased, 1));
+    // Of four, others have most of the time: (350 − 4 × 35) ÷ 4. Nine have all of it.
+    assert!((net(&chased, 4) - (144.0 - 0.5 * 52.5)).abs() < 1e-9);
+    assert!((net(&chased, 12) - (144.0 - 0.5 * (350.0 - 9.0 * 35.0) / 9.0)).abs() < 1e-9);
+    // What does nothing but chase waits there.
+    let tight = Candidate { loop_size: Some(8), ..chased };
+    assert!((net(&tight, 1) - (0.7 * 350.0 - 31.0 - 0.3 * 315.0)).abs() < 1e-9);
+    assert!(of_a_guest(&chased, 1).lost_turn.is_some_and(|lost| lost.value() == Some(157.5)));
 }
 
 #[test]

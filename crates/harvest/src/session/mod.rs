@@ -101,7 +101,7 @@ pub fn prepare(
     let mut prepared = Prepared::of(plan, participants, made?, cache);
     prepared.left_alone.splice(..0, left_alone);
     // A user who wants as many libraries as can be had need not hear each time which cannot.
-    if request.libraries == Wanted::All && !request.dry_run {
+    if matches!(request.libraries, Wanted::All | Wanted::OfScavengers) && !request.dry_run {
         prepared.left_alone.retain(|left| left.is_news);
     }
     Ok(prepared)

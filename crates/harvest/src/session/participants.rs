@@ -110,7 +110,7 @@ impl Participants {
         let mut left = Vec::new();
         let mut unknown = match wanted {
             Wanted::None => return Ok(left),
-            Wanted::All => Vec::new(),
+            Wanted::All | Wanted::OfScavengers => Vec::new(),
             Wanted::Named(names) => names.clone(),
         };
         let primarys_role = self.primarys_role();
@@ -124,13 +124,17 @@ impl Participants {
                 program.linked = chosen.clone();
                 continue;
             }
+            if *wanted == Wanted::OfScavengers && role != Role::Scavenger {
+                continue;
+            }
             let mut refused = Vec::new();
             match program.linked_to() {
                 Ok(linked) => program.linked = wanted.among(&linked, role, &mut unknown, &mut refused),
                 Err(NotListed::Static) => {}
                 Err(why) => {
                     let why = format!("its libraries are not rewritten: {why}");
-                    left.push(LeftAlone { file: program.file.clone(), why, is_news: true });
+                    let is_news = *wanted != Wanted::OfScavengers;
+                    left.push(LeftAlone { file: program.file.clone(), why, is_news });
                 }
             }
             left.extend(refused.into_iter().map(|(file, why)| LeftAlone::new(&file, &why.to_string())));

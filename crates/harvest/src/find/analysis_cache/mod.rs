@@ -21,7 +21,12 @@ pub(crate) fn seen<E>(
     mut look: impl FnMut() -> Result<Subject, E>,
 ) -> Result<Subject, E> {
     let names = debug.map(checksum).unwrap_or_default();
-    let key = Key::of(&[b"seen", checksum(data).as_bytes(), role.word().as_bytes(), names.as_bytes()]);
+    let key = Key::of(&[
+        b"seen, with sizes of loops",
+        checksum(data).as_bytes(),
+        role.word().as_bytes(),
+        names.as_bytes(),
+    ]);
     let mut looked = None;
     let entry = cache.get(&key, OsStr::new("seen"), || {
         let subject = look().map_err(Unkept::File)?;
@@ -66,7 +71,18 @@ struct Head {
 
 /// A candidate, without the names of its fields: there are many.
 #[derive(Serialize, Deserialize)]
-struct Row(u64, u32, LoadClass, Prefetch, u32, Option<u32>, (u16, u8, u8, bool), u32, bool, bool);
+struct Row(
+    u64,
+    u32,
+    LoadClass,
+    Prefetch,
+    (u32, Option<u32>),
+    Option<u32>,
+    (u16, u8, u8, bool),
+    u32,
+    bool,
+    bool,
+);
 
 impl From<&Candidate> for Row {
     fn from(c: &Candidate) -> Self {
@@ -75,7 +91,7 @@ impl From<&Candidate> for Row {
             c.function,
             c.class,
             c.prefetch,
-            c.loop_depth,
+            (c.loop_depth, c.loop_size),
             c.round,
             (c.saved.general, c.saved.vectors, c.saved.masks, c.saved.flags),
             c.group,
@@ -92,7 +108,7 @@ impl From<Row> for Candidate {
             function,
             class,
             prefetch,
-            loop_depth,
+            (loop_depth, loop_size),
             round,
             (general, vectors, masks, flags),
             group,
@@ -105,6 +121,7 @@ impl From<Row> for Candidate {
             class,
             prefetch,
             loop_depth,
+            loop_size,
             round,
             saved: Saved { general, vectors, masks, flags },
             group,

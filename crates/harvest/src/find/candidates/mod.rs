@@ -14,6 +14,8 @@ mod spins;
 use crate::plan::{Candidate, Function, Saved, Subject};
 use image::code::groups::RelyOn;
 use image::code::regs::{Flag, RSP, RegSet};
+use image::flow::cfg::Cfg;
+use image::flow::loops::Loop;
 use image::liveness::{Knowledge, Liveness};
 use image::loads::{self, Class, Classes, Rounds, Unit};
 use image::{ImageError, Module};
@@ -136,6 +138,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
                 class: class_of(class),
                 prefetch: if written { Prefetch::Write } else { Prefetch::Read },
                 loop_depth: unit.loops.depth(block),
+                loop_size: unit.loops.around(block).map(|around| size(&unit.cfg, around)),
                 round: rounds.independent(&unit, &mut classes, at),
                 saved: saved(live.get(at as usize).copied().unwrap_or(RegSet::ALL)),
                 group: 0,
@@ -153,6 +156,12 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
     }
     let waits = spins::of(module, &unit, live);
     InUnit { accesses: accesses.len(), found: found.into_iter().map(|(_, found)| found).collect(), waits }
+}
+
+/// How many instructions a loop has.
+fn size(cfg: &Cfg, around: &Loop) -> u32 {
+    let blocks = around.body.iter().map(|&block| &cfg.blocks[block as usize]);
+    blocks.map(|block| block.end - block.first).sum()
 }
 
 /// As the record spells it.
