@@ -19,12 +19,12 @@ pub(super) struct Worth<'a, R> {
 /// The primary waits for a miss, and guests have that time. One that gives way leaves it to the
 /// others; where they are few, they come round before the miss is served, and the rest of its time
 /// is nobody's.
-pub(super) fn lost_turn(role: Role, prices: &Prices, ring: u32) -> f64 {
+pub(super) fn lost_turn(role: Role, prices: &Prices, segment: Estimate, ring: u32) -> f64 {
     if role != Role::Scavenger {
         return 0.0;
     }
     let ring = f64::from(ring.max(1));
-    let round = ring * super::bounds::segment(prices).value;
+    let round = ring * segment.value;
     ((prices.miss().1.value - round) / ring).max(0.0)
 }
 

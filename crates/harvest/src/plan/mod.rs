@@ -10,8 +10,8 @@
 //!
 //! Misses are served at once where the iterations of the loop do not depend on each other. P(miss)
 //! is a prior of the load's class, or what a profile of the program tells. Loads of one group share
-//! one yield. A guest that gives way where it hits loses its turn ([`gain::lost_turn`]), too. The same arithmetic over other choices gives the alternatives that a plan is compared
-//! with.
+//! one yield. A guest that gives way where it hits loses its turn ([`gain::lost_turn`]), too. The
+//! same arithmetic over other choices gives the alternatives that a plan is compared with.
 //!
 //! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
 
@@ -164,7 +164,7 @@ impl Group<'_> {
 
 impl<'a, R: MissRates> WeighedSubject<'a, R> {
     fn of(subject: &'a Subject, prices: &'a Prices, rates: &'a R, ring: u32) -> Self {
-        let lost_turn = gain::lost_turn(subject.role, prices, ring);
+        let lost_turn = gain::lost_turn(subject.role, prices, bounds::segment(prices), ring);
         let worth = Worth { prices, rates, subject, miss: prices.miss(), lost_turn };
         let nets = subject.candidates.iter().map(|candidate| worth.net(&[candidate])).collect();
         Self { subject, worth, nets }

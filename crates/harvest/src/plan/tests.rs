@@ -66,7 +66,7 @@ fn addresses(module: &PlannedModule) -> (Vec<u64>, Vec<(u64, Because)>) {
     )
 }
 
-/// The gain of this load in a scavenger, one of so many, by priors.
+/// The gain of this load in one of several scavengers, by priors.
 fn of_a_guest(candidate: &Candidate, scavengers: u32) -> Gain {
     let prices = prices::assumed("a test");
     let asked = Asked { scavengers, ..wishes().asked };

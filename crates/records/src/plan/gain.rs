@@ -21,8 +21,9 @@ pub struct Gain {
     /// The cost of switching away and back.
     pub yield_cost: Quantity,
     pub pollution: Quantity,
-    /// What a guest loses that gives way at a load that hits, while the primary still waits for its
-    /// miss: the rest of that time, as far as no other guest has it. Times the probability of a hit.
+    /// What a guest loses that gives way at a load that hits, while the primary still waits for
+    /// its miss: the rest of that time, as far as no other guest has it. Times the probability of a
+    /// hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_turn: Option<Quantity>,
     /// P(miss) × miss ÷ at once − yield cost − pollution − lost turn.
