@@ -7,7 +7,7 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 each=${SECONDS_EACH:-20} slowdown=${SLOWDOWN:-10%}
-programs=${PROGRAMS:-search static-search xz gzip sha256sum python3}
+programs=${PROGRAMS:-search static-search xz gzip bzip2 sha256sum sqlite3 sort python3}
 cc -O2 -o "$work/clocked" "$root/bench/programs/clocked.c"
 c++ -O2 -o "$work/search" "$root/bench/programs/search.cpp"
 c++ -O2 -static-pie -o "$work/static-search" "$root/bench/programs/search.cpp"
@@ -23,6 +23,11 @@ words = [bytes(random.choices(b"etaoin shrdlu\n", k=random.randrange(3, 12))) fo
 with open(sys.argv[1] + "/data", "wb") as out:
     for _ in range(2000):
         out.write(b" ".join(random.choices(words, k=1500)))
+with open(sys.argv[1] + "/joins.sql", "w") as out:
+    out.write("create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 60000)\n"
+              "insert into t select x, x * 7 % 1001 from c;\n")
+    out.writelines(f"select {n}, count(*), sum(t1.a) from t t1 join t t2 on t1.b = t2.b where t1.a < {n + 20};\n"
+                   for n in range(200))
 with open(sys.argv[1] + "/dict.py", "w") as out:
     out.write("d = {}\nfor i in range(2000000):\n    k = i * 7919 % 1000003\n    d[k] = d.get(k, 0) + i\n"
               "print(sum(d.values()) % 1000007, len(d))\n")
@@ -36,7 +41,10 @@ import time
 gleaner, each, slowdown, names = sys.argv[1], float(sys.argv[2]), sys.argv[3], sys.argv[4:]
 COMMANDS = {
     "search": "./search graph 1000", "static-search": "./static-search graph 1000",
-    "xz": "xz -1 -c data", "gzip": "gzip -c data", "sha256sum": "sha256sum data", "python3": "python3 dict.py",
+    "xz": "xz -1 -c data", "gzip": "gzip -c data", "bzip2": "bzip2 -c data", "sha256sum": "sha256sum data data data",
+    "sqlite3": "sqlite3 -init joins.sql :memory: .quit", "sort": "sort data",
+    # What is called python3 may be a script that looks for it.
+    "python3": f"{sys.executable} dict.py",
 }
 CPU = ["taskset", "-c", "0"]
 PRIMARY = ["./clocked", "256", str(each)]
@@ -70,7 +78,7 @@ def beside(prefix, command):
     return open("beside", "rb").read(), took, float(primary.stdout.read().split()[0])
 
 def harvested(command):
-    run = CPU + [gleaner, "harvest", "-q", "--libraries", "all", "--max-slowdown", slowdown, "--record", "run.json",
+    run = CPU + [gleaner, "harvest", "-q", "--max-slowdown", slowdown, "--record", "run.json",
                  "--scavenger-out", "harvested", "--scavenger", command, "--"]
     subprocess.run(run[:-1] + ["--dry-run", "--"] + PRIMARY, capture_output=True)
     output = subprocess.run(run + PRIMARY, capture_output=True, text=True, check=True)

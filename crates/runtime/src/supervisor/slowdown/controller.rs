@@ -181,11 +181,11 @@ impl SlowdownController {
         need.min(most)
     }
 
-    /// Nanoseconds that may be lent to scavengers at home: half of what the next guest phase does
-    /// not need. Where response times matter, nothing is.
-    pub(crate) fn spared(&self) -> f64 {
-        let need = if self.ring > 0 { self.phase_need() } else { 0.0 };
-        if self.answers || self.share <= 0.0 { 0.0 } else { ((self.credit - need) / 2.0).max(0.0) }
+    /// Credit that loans to scavengers at home may use up: what the next guest phase does not need;
+    /// where no guest is aboard, all. Where response times matter, nothing is lent.
+    pub(crate) fn spared(&self, guests: u32) -> f64 {
+        let need = if guests == 0 { 0.0 } else { self.phase_need() };
+        if self.answers || self.share <= 0.0 { 0.0 } else { (self.credit - need).max(0.0) }
     }
 
     /// The share lost in the last sample with guests; 0 where none is known.

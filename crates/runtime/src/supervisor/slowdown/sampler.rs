@@ -206,8 +206,8 @@ impl Supervisor {
         let most = step.go(pace, self.region);
         // Where homes have a processor, their trips cost the primary nothing.
         let lends = !spare || !self.starving.is_empty();
-        let spared = if lends { pace.controller.spared() } else { 0.0 };
-        area.loans().allowance.store(spared as i64, Relaxed);
+        let spared = if lends { pace.controller.spared(area.supervisor.guests()) } else { 0.0 };
+        area.loans().allowance.store((spared / LOAN_COST) as i64, Relaxed);
         let waits = area.counting.obeyed() != area.orders.order.load(Relaxed)
             && area.supervisor.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
