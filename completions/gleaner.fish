@@ -40,6 +40,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a re
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "compare" -d 'Compare records: what became slower, what became faster, what is the same'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -169,6 +170,15 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l min-effect -d 'The smallest effect that matters' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l fail-on -d 'Exit with 4 if a headline figure regressed, with 5 if one is inconclusive' -r -f -a "regression\t'A headline figure became worse'
+inconclusive\t'Of a headline figure it is not known, or a side has one run'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l format -d 'How to print the result' -r -f -a "text\t'Tables'
+json\t'Everything, for scripts (the same as --json)'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l seed -d 'Seed of the random draws' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

@@ -112,6 +112,20 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner model machine.json", "Print levels of the memory hierarchy, with sizes and costs."),
             ("gleaner model --json machine.json | jq '.fits[].levels'", "The same for scripts."),
         ],
+        "gleaner-compare" => &[
+            (
+                "gleaner compare before.json after.json",
+                "Show what differs between two runs; how much runs differ by chance is not known.",
+            ),
+            (
+                "gleaner compare before/ after/ --fail-on regression",
+                "Compare the runs of two directories; exit with 4 if something became slower.",
+            ),
+            (
+                "gleaner compare b1.json,b2.json,b3.json a1.json,a2.json,a3.json --json | jq .against[].gate",
+                "The same for runs in any files, for scripts.",
+            ),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }
