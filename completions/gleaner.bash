@@ -104,12 +104,28 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__compare)
-            opts="-q -h --min-effect --fail-on --format --seed --json --quiet --help"
+            opts="-o -q -h --ab --repeat --output --min-effect --fail-on --format --seed --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --ab)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --min-effect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -119,7 +135,7 @@ _gleaner() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "text md html json" -- "${cur}"))
                     return 0
                     ;;
                 --seed)
@@ -296,7 +312,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__measure)
-            opts="-o -q -h --quick --thorough --cpu --seed --format --csv --output --max-memory --json --quiet --help clock latency tlb mlp rob stride prefetch numa threads bandwidth windows c2c yield"
+            opts="-o -q -h --quick --thorough --cpu --seed --format --csv --output --repeat --max-memory --json --quiet --help clock latency tlb mlp rob stride prefetch numa threads bandwidth windows c2c yield"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -323,6 +339,10 @@ _gleaner() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

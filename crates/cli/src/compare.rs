@@ -1,13 +1,16 @@
 //! `gleaner compare`: sides of records against each other; how they are judged is the room of that
 //! name.
 
+mod alternate;
 mod sides;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
+use crate::plain::escaped_lines;
 use crate::wrap;
-use ::compare::{Comparison, GateOutcome, Options};
+use ::compare::{Comparison, GateOutcome, Options, Side};
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Compare records: what became slower, what became faster, what is the same
@@ -22,12 +25,25 @@ use std::str::FromStr;
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// What to compare with: a record, a directory of records, or records with commas between them
-    #[arg(value_name = "BASE")]
-    base: String,
+    #[arg(value_name = "BASE", required_unless_present = "ab", conflicts_with = "ab")]
+    base: Option<String>,
 
     /// What to compare, in the same form
-    #[arg(value_name = "NEW", required = true)]
+    #[arg(value_name = "NEW", required_unless_present = "ab")]
     new: Vec<String>,
+
+    /// Measure two settings in turns, and compare them: each is text with arguments of
+    /// 'gleaner measure', variables as NAME=VALUE, and thp=never for small pages alone
+    #[arg(long, num_args = 2, value_names = ["A", "B"], allow_hyphen_values = true)]
+    ab: Vec<String>,
+
+    /// With --ab: runs of each setting
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "ab", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    repeat: u32,
+
+    /// With --ab: keep the records in this directory, below 'a' and 'b'
+    #[arg(short, long, value_name = "DIR", requires = "ab")]
+    output: Option<PathBuf>,
 
     /// The smallest effect that matters
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
@@ -58,6 +74,10 @@ enum FailOn {
 enum Format {
     /// Tables
     Text,
+    /// Markdown, for a pull request or a ticket
+    Md,
+    /// One HTML page that needs no network
+    Html,
     /// Everything, for scripts (the same as --json)
     Json,
 }
@@ -80,23 +100,38 @@ impl FromStr for Percent {
 }
 
 pub(crate) fn run(args: &CompareArgs, console: &Console) -> anyhow::Result<Exit> {
-    let sides = sides::read(std::iter::once(&args.base).chain(&args.new))?;
+    let sides = sides(args, console)?;
     let options = Options { min_effect: args.min_effect.0, seed: args.seed };
     let comparison =
         ::compare::compare(&sides, &options).map_err(|why| Refusal::wrong_use("compare", why.to_string()))?;
-    if console.json() || args.format == Format::Json {
-        console.value(&serde_json::to_value(&comparison)?)?;
-    } else {
-        let text = crate::plain::escaped_lines(&::compare::text(&comparison));
-        console.text(&wrap::lines(&text, console.width()))?;
+    let format = if console.json() { Format::Json } else { args.format };
+    match format {
+        Format::Json => console.value(&serde_json::to_value(&comparison)?)?,
+        Format::Md => console.stdout(&escaped_lines(&::compare::markdown(&comparison)))?,
+        Format::Html => console.stdout(&::compare::html(&comparison))?,
+        Format::Text => {
+            let text = escaped_lines(&::compare::text(&comparison));
+            console.text(&wrap::lines(&text, console.width()))?;
+        }
     }
     let outcomes: Vec<GateOutcome> = comparison.against.iter().map(|against| against.gate.outcome).collect();
     if outcomes.contains(&GateOutcome::Insufficient) {
         console.remark(
-            "one run a side is insufficient for a gate; run 'gleaner measure' several times for each side",
+            "one run a side is insufficient for a gate; 'gleaner measure --repeat 5 -o DIRECTORY' makes several",
         );
     }
     Ok(exit(&comparison, &args.fail_on))
+}
+
+fn sides(args: &CompareArgs, console: &Console) -> anyhow::Result<Vec<Side>> {
+    if args.ab.is_empty() {
+        return sides::read(args.base.iter().chain(&args.new));
+    }
+    if let Some(directory) = &args.output {
+        return alternate::measure(&args.ab, args.repeat, directory, console);
+    }
+    let directory = tempfile::tempdir()?;
+    alternate::measure(&args.ab, args.repeat, directory.path(), console)
 }
 
 /// A regression weighs more than what is not known.

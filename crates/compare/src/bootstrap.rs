@@ -1,8 +1,11 @@
-//! The ratio of two sides' medians and its standard error, by a hierarchical bootstrap: runs are
-//! drawn with replacement, and for each drawn run a value from the interval of its blocks.
+//! The ratio of two sides' medians and its standard error, by a bootstrap over runs, and one over
+//! blocks.
 //!
-//! Records do not hold blocks, but the interval that their bootstrap gave: a value is drawn from a
-//! normal distribution of that width, below and above.
+//! Runs are drawn with replacement. A run's value already holds the noise of its blocks, so that
+//! drawing blocks as well would count it twice; but a few runs may agree by chance, and so the
+//! error is not taken as smaller than what blocks alone leave open. Records do not hold blocks, but
+//! the interval that their bootstrap gave: values are drawn from a normal distribution of that
+//! width, below and above.
 
 use crate::figure::Value;
 use crate::random::Random;
@@ -31,30 +34,42 @@ pub(crate) fn middle(side: &[Value]) -> f64 {
 /// The standard error of one side's median.
 fn error_of(side: &[Value], usual: f64, random: &mut Random) -> f64 {
     let runs = side.len();
-    let mut drawn = vec![0.0; runs];
-    let (mut sum, mut squares) = (0.0, 0.0);
-    let centre = middle(side);
-    for _ in 0..DRAWS {
-        for value in &mut drawn {
-            let run = &side[random.below(runs)];
-            let z = random.normal();
-            *value = run.log + z * if z < 0.0 { run.below } else { run.above };
-        }
-        let away = median(&mut drawn) - centre;
-        sum += away;
-        squares += away * away;
-    }
-    let draws = DRAWS as f64;
-    let variance = (squares / draws - (sum / draws).powi(2)).max(0.0);
+    let of_blocks = half_width(
+        random,
+        |random, at| {
+            let (run, z) = (&side[at % runs], random.normal());
+            run.log + z * if z < 0.0 { run.below } else { run.above }
+        },
+        runs,
+    );
     if runs == 1 {
-        return variance.sqrt();
+        return of_blocks;
     }
+    let of_runs = half_width(random, |random, _| side[random.below(runs)].log, runs);
     // What is drawn from n runs varies by (n - 1) / n of what runs do.
-    let drawn = variance * runs as f64 / (runs as f64 - 1.0);
+    let of_runs = of_runs * (runs as f64 / (runs as f64 - 1.0)).sqrt();
     let logs: Vec<f64> = side.iter().map(|value| value.log).collect();
     let own = spread::robust(&logs).unwrap_or(usual);
-    let least = spread::with_usual(own, runs, usual).powi(2) * variance_of_median(runs);
-    drawn.max(least).sqrt()
+    let least = spread::with_usual(own, runs, usual) * variance_of_median(runs).sqrt();
+    of_runs.max(of_blocks).max(least)
+}
+
+/// Half of the interval that holds medians of drawn values with the probability that a normal
+/// distribution gives one deviation to each side. A single odd run does not widen it, as it would a
+/// standard deviation.
+fn half_width(random: &mut Random, draw: impl Fn(&mut Random, usize) -> f64, runs: usize) -> f64 {
+    let mut drawn = vec![0.0; runs];
+    let mut medians: Vec<f64> = (0..DRAWS)
+        .map(|_| {
+            for (at, value) in drawn.iter_mut().enumerate() {
+                *value = draw(random, at);
+            }
+            median(&mut drawn)
+        })
+        .collect();
+    medians.sort_by(f64::total_cmp);
+    let at = |share: f64| medians[(share * DRAWS as f64) as usize];
+    (at(0.8413) - at(0.1587)) / 2.0
 }
 
 /// The variance of a median of n normally distributed values of variance 1.

@@ -1,9 +1,12 @@
 //! What else differs between the sides: a kernel, a microcode, neighbours. It stands before the
 //! figures, since it may explain all of them.
 
+use crate::machine;
 use records::Header;
 use records::host::{Fact, Host, ThpMode};
 use records::machine::{Effort, Machine, Verdict};
+use records::profile::Profile;
+use records::run::Run;
 use serde::Serialize;
 use std::fmt::Display;
 
@@ -48,12 +51,35 @@ pub(crate) fn of_machine(header: &Header, machine: &Machine) -> Vec<Circumstance
             Verdict::Noisy => "noisy",
         },
     ));
+    let shown = |had: f64| format!("{:.0}%", 100.0 * had);
+    let huge = machine::huge_pages(machine).into_iter();
+    all.extend(huge.map(|(topic, had)| Circumstance { topic, what: shown(had), share: Some(had) }));
     let blocks = &run.blocks;
     let every = blocks.valid + blocks.voided;
     all.extend(share("blocks void", blocks.voided, every));
     all.extend(share("blocks beside other tasks", blocks.in_company, blocks.valid));
     all.extend(share("blocks with the core shared", blocks.core_shared, blocks.valid));
     all.extend(share("blocks with stolen time", blocks.stolen, every));
+    all
+}
+
+pub(crate) fn of_profile(header: &Header, profile: &Profile) -> Vec<Circumstance> {
+    let mut all = vec![text("gleaner", &header.gleaner), text("program", profile.program.command.join(" "))];
+    all.push(text("backend", format!("{:?}", profile.sampling.backend).to_lowercase()));
+    all.push(text("kernel sampled", if profile.sampling.sees_kernel { "yes" } else { "no" }));
+    let file = profile.program.perf_data.as_ref();
+    all.extend(file.and_then(|file| file.processor.as_ref()).map(|processor| text("processor", processor)));
+    all
+}
+
+pub(crate) fn of_run(header: &Header, run: &Run) -> Vec<Circumstance> {
+    let commands: Vec<String> = run.scavengers.iter().map(|s| s.process.command.join(" ")).collect();
+    let without: Vec<String> = run.without.iter().map(|part| format!("{part:?}")).collect();
+    let mut all = vec![text("gleaner", &header.gleaner), text("primary", run.primary.command.join(" "))];
+    all.push(text("scavengers", if commands.is_empty() { "none".to_owned() } else { commands.join("; ") }));
+    all.push(text("left out", if without.is_empty() { "nothing".to_owned() } else { without.join(", ") }));
+    all.push(text("--max-slowdown", &run.bounds.max_slowdown));
+    all.push(text("--max-absence", &run.bounds.max_absence));
     all
 }
 

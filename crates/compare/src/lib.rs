@@ -3,12 +3,12 @@
 //!
 //! A side is one or more runs of the same thing. How it is judged, in the order of the files:
 //!
-//! 1. `figure`, `machine`: a record is a list of named figures, each with the interval of its
-//!    blocks. Headline figures may fail a gate; the others only show where.
+//! 1. `figure`, `machine`, `profile`, `harvested`: a record is a list of named figures, each with
+//!    the interval of its blocks. Headline figures may fail a gate; the others only show where.
 //! 2. `sides`: runs are put together; mixed kinds and the same run twice are refused.
 //! 3. `environment`: what else differs between the sides.
 //! 4. `spread`: how far apart runs of one side are; the A/A floor.
-//! 5. `bootstrap`: the ratio of run-level medians and its standard error, over runs, then blocks.
+//! 5. `bootstrap`: the ratio of run-level medians and its standard error, over runs and blocks.
 //! 6. `student`, `several`: its p-value, and that of many figures judged together.
 //! 7. `verdict`: regressed, improved, equivalent, inconclusive.
 //!
@@ -19,8 +19,12 @@ mod bootstrap;
 mod comparison;
 mod environment;
 mod figure;
+mod harvested;
+mod html;
 mod judge;
 mod machine;
+mod markdown;
+mod profile;
 mod random;
 mod several;
 mod sides;
@@ -34,7 +38,9 @@ pub use comparison::{
 };
 pub use environment::Difference;
 pub use figure::Better;
+pub use html::html;
 pub use judge::compare;
+pub use markdown::markdown;
 pub use sides::{Member, Refused, Side};
 pub use text::text;
 pub use verdict::Verdict;

@@ -1,10 +1,11 @@
-//! The figures of a machine record. Latencies are compared in nanoseconds: what a program waits.
+//! The figures of a machine record. What runs at the core clock is compared in cycles, since the
+//! clock is a figure of its own; what lies beyond the core in nanoseconds.
 //!
 //! To add an experiment: a function here, called in [`figures`]; what it is for stands in headline
 //! figures, its points are details.
 
 use crate::figure::{Better, Figure, Figures};
-use records::machine::{Machine, Outcome, PageSupply};
+use records::machine::{Direction, Machine, Outcome, PageSupply};
 use units::Bytes;
 
 use Better::{Higher, Lower};
@@ -13,7 +14,9 @@ pub(crate) fn figures(machine: &Machine) -> Vec<Figure> {
     let mut figures = Figures::default();
     let experiments = &machine.experiments;
     for level in &machine.levels {
-        figures.headline(format!("{} latency", level.name), Lower, &level.latency.ns);
+        let of_core = matches!(level.name.as_str(), "L1" | "L2");
+        let latency = if of_core { &level.latency.cycles } else { &level.latency.ns };
+        figures.headline(format!("{} latency", level.name), Lower, latency);
         figures.detail(format!("{} size", level.name), Higher, &level.size);
     }
     if let Some(clock) = result(experiments.clock.as_ref()) {
@@ -33,10 +36,43 @@ fn result<T>(outcome: Option<&Outcome<T>>) -> Option<&T> {
     outcome.and_then(|outcome| outcome.result.as_ref())
 }
 
-/// The kind of pages that was asked for, and whether it was had.
+/// The kind of pages that was asked for. Whether it was had is told with the environment: the same
+/// figure on other pages is what a comparison is to find.
 fn pages(supply: &PageSupply) -> String {
-    let had = if supply.share < 0.5 && supply.asked != "4K" { " (not had)" } else { "" };
-    format!("{} pages{had}", supply.asked)
+    format!("{} pages", supply.asked)
+}
+
+/// For each experiment that asks for huge pages, the share of its memory that has them.
+pub(crate) fn huge_pages(machine: &Machine) -> Vec<(&'static str, f64)> {
+    let experiments = &machine.experiments;
+    let latency = result(experiments.latency.as_ref()).map(|all| all.curves.iter().map(|curve| &curve.pages));
+    let windows = result(experiments.windows.as_ref()).map(|all| all.curves.iter().map(|curve| &curve.pages));
+    let mlp = result(experiments.mlp.as_ref()).map(|all| all.kinds.iter().map(|kind| &kind.pages));
+    let tlb = result(experiments.tlb.as_ref()).map(|all| all.kinds.iter().map(|kind| &kind.pages));
+    let all: [(&'static str, Vec<&PageSupply>); 7] = [
+        ("huge pages in latency", latency.into_iter().flatten().collect()),
+        ("huge pages in windows", windows.into_iter().flatten().collect()),
+        ("huge pages in mlp", mlp.into_iter().flatten().collect()),
+        ("huge pages in tlb", tlb.into_iter().flatten().collect()),
+        (
+            "huge pages in stride",
+            result(experiments.stride.as_ref()).map(|all| &all.pages).into_iter().collect(),
+        ),
+        (
+            "huge pages in prefetch",
+            result(experiments.prefetch.as_ref()).map(|all| &all.pages).into_iter().collect(),
+        ),
+        ("huge pages in rob", result(experiments.rob.as_ref()).map(|all| &all.pages).into_iter().collect()),
+    ];
+    let had = |(topic, supplies): (&'static str, Vec<&PageSupply>)| {
+        let shares: Vec<f64> = supplies
+            .iter()
+            .filter(|supply| !supply.asked.starts_with("4K"))
+            .map(|supply| supply.share)
+            .collect();
+        (!shares.is_empty()).then(|| (topic, shares.iter().sum::<f64>() / shares.len() as f64))
+    };
+    all.into_iter().filter_map(had).collect()
 }
 
 fn latency(machine: &Machine, figures: &mut Figures) {
@@ -47,9 +83,15 @@ fn latency(machine: &Machine, figures: &mut Figures) {
             figures.detail(format!("{kind}, {}{pitch}", point.size), Lower, &point.latency.ns);
         }
     }
+    let strides = result(machine.experiments.stride.as_ref()).map(|all| &all.points);
+    let largest = strides.and_then(|points| points.iter().map(|point| point.size).max());
     for point in result(machine.experiments.stride.as_ref()).iter().flat_map(|all| &all.points) {
         let name = format!("stride {} {} in {}", point.direction.word(), point.stride, point.size);
-        figures.detail(name, Lower, &point.latency.ns);
+        if largest == Some(point.size) && point.direction == Direction::Random {
+            figures.headline(name, Lower, &point.latency.ns);
+        } else {
+            figures.detail(name, Lower, &point.latency.ns);
+        }
     }
     let found = result(machine.experiments.prefetch.as_ref()).and_then(|all| all.states.first());
     for point in found.iter().flat_map(|state| &state.probes) {
@@ -95,7 +137,7 @@ fn translation(machine: &Machine, figures: &mut Figures) {
     for kind in result(machine.experiments.tlb.as_ref()).iter().flat_map(|all| &all.kinds) {
         for level in &kind.levels {
             let name = format!("TLB level {}, {}", level.level, pages(&kind.pages));
-            figures.headline(format!("{name}, miss"), Lower, &level.miss.ns);
+            figures.headline(format!("{name}, miss"), Lower, &level.miss.cycles);
             figures.detail(format!("{name}, entries"), Higher, &level.entries);
         }
     }
@@ -155,18 +197,19 @@ fn switches(machine: &Machine, figures: &mut Figures) {
             switch.vectors,
             counted(switch.sites, "site")
         );
-        figures.detail(name, Lower, &switch.cost.ns);
+        figures.detail(name, Lower, &switch.cost.cycles);
     }
     for hand_over in &yields.kernel {
-        let to = if hand_over.same_cpu {
-            "on one CPU".to_owned()
-        } else {
-            format!("to CPU {}", hand_over.partner_cpu)
-        };
+        if hand_over.same_cpu {
+            let name = format!("threads by {}, on one CPU", hand_over.by.word());
+            figures.headline(name, Lower, &hand_over.cost.cycles);
+            continue;
+        }
+        let to = format!("to CPU {}", hand_over.partner_cpu);
         figures.headline(format!("threads by {}, {to}", hand_over.by.word()), Lower, &hand_over.cost.ns);
     }
     for call in &yields.calls {
-        figures.detail(format!("call: {}", call.what.word()), Lower, &call.cost.ns);
+        figures.detail(format!("call: {}", call.what.word()), Lower, &call.cost.cycles);
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::environment::{self, Circumstance};
 use crate::figure::{Figure, Value};
-use crate::machine;
+use crate::{harvested, machine, profile};
 use records::AnyRecord;
 use records::machine::Machine;
+use records::profile::Profile;
+use records::run::Run as Harvest;
 use units::Unit;
 
 /// A record and where it comes from.
@@ -81,17 +83,26 @@ fn read_side(side: &Side) -> Result<Read, Refused> {
 fn read_run(member: &Member) -> Result<Run, Refused> {
     let record = &member.record;
     let unsound = |error: serde_json::Error| Refused(format!("{}: {error}", member.name));
-    let (figures, circumstances, doubts) = match record.header.kind.as_str() {
+    let header = &record.header;
+    let (figures, circumstances, doubts) = match header.kind.as_str() {
         "machine" => {
             let machine: Machine = serde_json::from_value(record.body.clone()).map_err(unsound)?;
             let stopped = machine.run.interrupted.then(|| format!("{} was stopped early", member.name));
-            (
-                machine::figures(&machine),
-                environment::of_machine(&record.header, &machine),
-                Vec::from_iter(stopped),
-            )
+            let circumstances = environment::of_machine(header, &machine);
+            (machine::figures(&machine), circumstances, Vec::from_iter(stopped))
         }
-        other => return Err(Refused(format!("{}: {other} records cannot be compared", member.name))),
+        "profile" => {
+            let profile: Profile = serde_json::from_value(record.body.clone()).map_err(unsound)?;
+            (profile::figures(&profile), environment::of_profile(header, &profile), Vec::new())
+        }
+        "run" => {
+            let run: Harvest = serde_json::from_value(record.body.clone()).map_err(unsound)?;
+            (harvested::figures(&run), environment::of_run(header, &run), Vec::new())
+        }
+        other => {
+            let why = "only machine, profile and run records have figures to compare";
+            return Err(Refused(format!("{} is a {other} record: {why}", member.name)));
+        }
     };
     if figures.iter().all(|figure| figure.value().is_none()) {
         return Err(Refused(format!("{}: it has no figure to compare", member.name)));

@@ -15,7 +15,7 @@ const MEDIAN_DISTANCE: f64 = 0.9539;
 
 /// A few runs may agree by chance. So a figure's spread is taken together with the usual one of all
 /// figures, which counts as much as this number of degrees of freedom.
-const USUAL_COUNTS: f64 = 2.0;
+const USUAL_COUNTS: f64 = 1.0;
 
 /// The spread of a figure of `runs` runs, where that of figures is usually `usual`.
 pub(crate) fn with_usual(own: f64, runs: usize, usual: f64) -> f64 {

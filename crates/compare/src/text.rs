@@ -17,7 +17,7 @@ pub fn text(comparison: &Comparison) -> String {
     text
 }
 
-fn side(side: &SideSummary) -> String {
+pub(crate) fn side(side: &SideSummary) -> String {
     match side.runs.len() {
         1 => format!("{} (1 run)", side.name),
         runs => format!("{} ({runs} runs)", side.name),
@@ -36,10 +36,7 @@ fn one(text: &mut String, comparison: &Comparison, against: &Against) {
     } else {
         text.push_str("\nEnvironment: differs\n");
         for difference in &against.environment {
-            let [base, new] = [&difference.base, &difference.new].map(|said| match &said[..] {
-                [] => "not known".to_owned(),
-                said => said.join("; "),
-            });
+            let [base, new] = [&difference.base, &difference.new].map(|words| said(words));
             let _ = writeln!(text, "  {}: {base} -> {new}", difference.topic);
         }
     }
@@ -52,22 +49,38 @@ fn one(text: &mut String, comparison: &Comparison, against: &Against) {
         .collect();
     table(text, "Headline figures", &headline);
     table(text, "Other figures that changed", &changed);
-    rest(text, &details, against);
-    let percent = 100.0 * comparison.min_effect;
+    let rest = rest(against);
+    if !rest.is_empty() {
+        let _ = write!(text, "\n{rest}");
+    }
+    let _ = writeln!(text, "\nGate: {}", gate(comparison, against));
+}
+
+/// What the runs of a side say of one topic.
+pub(crate) fn said(words: &[String]) -> String {
+    if words.is_empty() { "not known".to_owned() } else { words.join("; ") }
+}
+
+/// The outcome and what it rests on.
+pub(crate) fn gate(comparison: &Comparison, against: &Against) -> String {
     let word = match against.gate.outcome {
         GateOutcome::Pass => "pass",
         GateOutcome::Regressed => "regressed",
         GateOutcome::Inconclusive => "inconclusive",
         GateOutcome::Insufficient => "insufficient",
     };
-    let _ = writeln!(text, "\nGate: {word}: {} (effects of {percent}% or more)", against.gate.why);
+    let percent = 100.0 * comparison.min_effect;
+    format!("{word}: {} (effects of {percent}% or more)", against.gate.why)
 }
 
-fn rest(text: &mut String, details: &[&Compared], against: &Against) {
-    let count = |verdict| details.iter().filter(|figure| figure.verdict == verdict).count();
-    if !details.is_empty() {
+/// Figures that stand in no table, by their number.
+pub(crate) fn rest(against: &Against) -> String {
+    let mut text = String::new();
+    let details = || against.figures.iter().filter(|figure| !figure.headline);
+    let count = |verdict| details().filter(|figure| figure.verdict == verdict).count();
+    if details().next().is_some() {
         let (same, open) = (count(Verdict::Equivalent), count(Verdict::Inconclusive));
-        let _ = writeln!(text, "\nOther figures: {same} equivalent, {open} inconclusive");
+        let _ = writeln!(text, "Other figures: {same} equivalent, {open} inconclusive");
     }
     for (side, only) in [("base", &against.only_in_base), ("new", &against.only_in_new)] {
         if !only.is_empty() {
@@ -77,6 +90,7 @@ fn rest(text: &mut String, details: &[&Compared], against: &Against) {
             let _ = writeln!(text, "Only in {side}: {shown}{more}");
         }
     }
+    text
 }
 
 /// Names of figures in one line.
@@ -86,7 +100,7 @@ fn table(text: &mut String, title: &str, figures: &[&Compared]) {
     if figures.is_empty() {
         return;
     }
-    let head = ["", "base", "new", "new/base", "floor", ""].map(str::to_owned).to_vec();
+    let head = ["", "base", "new", "new/base", "floor", ""].map(str::to_owned);
     let mut rows = vec![head];
     rows.extend(figures.iter().map(|figure| row(figure)));
     let widths: Vec<usize> =
@@ -98,7 +112,8 @@ fn table(text: &mut String, title: &str, figures: &[&Compared]) {
     }
 }
 
-fn row(figure: &Compared) -> Vec<String> {
+/// Name, both medians, their ratio, the floor, the verdict.
+pub(crate) fn row(figure: &Compared) -> [String; 6] {
     let floor = figure.floor.map_or("-".to_owned(), |floor| format!("{:.1}%", 100.0 * floor));
     let gate = match (figure.gate, figure.verdict) {
         (Some(Verdict::Regressed), _) => " (fails the gate)",
@@ -111,7 +126,7 @@ fn row(figure: &Compared) -> Vec<String> {
         format!("{}{gate}", figure.verdict.word())
     };
     let ratio = ratio(&figure.adjusted);
-    vec![
+    [
         figure.name.clone(),
         value(figure.base.median, figure.unit),
         value(figure.new.median, figure.unit),
