@@ -2,16 +2,19 @@
 //! blocks.
 //!
 //! Runs are drawn with replacement. A run's value already holds the noise of its blocks, so that
-//! drawing blocks as well would count it twice; but a few runs may agree by chance, and so the
-//! error is not taken as smaller than what blocks alone leave open. Records do not hold blocks, but
-//! the interval that their bootstrap gave: values are drawn from a normal distribution of that
-//! width, below and above.
+//! drawing blocks as well would count it twice. Where there are too few runs to see how they
+//! differ, the error is not taken as smaller than what blocks alone leave open. Records do not hold
+//! blocks, but the interval that their bootstrap gave: values are drawn from a normal distribution
+//! of that width, below and above.
 
 use crate::figure::Value;
 use crate::random::Random;
 use crate::spread::{self, median};
 
 const DRAWS: usize = 400;
+
+/// From this number on, runs themselves show how they differ.
+const ENOUGH_RUNS: usize = 3;
 
 /// Logarithm of NEW over BASE, and its standard error.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +37,7 @@ pub(crate) fn middle(side: &[Value]) -> f64 {
 /// The standard error of one side's median.
 fn error_of(side: &[Value], usual: f64, random: &mut Random) -> f64 {
     let runs = side.len();
-    let of_blocks = half_width(
-        random,
-        |random, at| {
-            let (run, z) = (&side[at % runs], random.normal());
-            run.log + z * if z < 0.0 { run.below } else { run.above }
-        },
-        runs,
-    );
+    let of_blocks = if runs < ENOUGH_RUNS { blocks(side, random) } else { 0.0 };
     if runs == 1 {
         return of_blocks;
     }
@@ -52,6 +48,15 @@ fn error_of(side: &[Value], usual: f64, random: &mut Random) -> f64 {
     let own = spread::robust(&logs).unwrap_or(usual);
     let least = spread::with_usual(own, runs, usual) * variance_of_median(runs).sqrt();
     of_runs.max(of_blocks).max(least)
+}
+
+/// What blocks alone leave open of the median of runs.
+fn blocks(side: &[Value], random: &mut Random) -> f64 {
+    let draw = |random: &mut Random, at: usize| {
+        let (run, z) = (&side[at % side.len()], random.normal());
+        run.log + z * if z < 0.0 { run.below } else { run.above }
+    };
+    half_width(random, draw, side.len())
 }
 
 /// Half of the interval that holds medians of drawn values with the probability that a normal

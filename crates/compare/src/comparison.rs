@@ -90,7 +90,8 @@ pub struct Compared {
     pub adjusted: Quantity,
     /// How far two runs of BASE differ, as a share.
     pub floor: Option<f64>,
-    /// That the difference is chance: of this figure alone, and adjusted by both methods.
+    /// That the difference is chance: of this figure alone, and adjusted by both methods, for
+    /// headline figures and for the others separately.
     pub p: f64,
     pub p_holm: Option<f64>,
     pub p_benjamini_hochberg: f64,

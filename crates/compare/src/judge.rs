@@ -22,15 +22,20 @@ pub fn compare(sides: &[Side], options: &Options) -> Result<Comparison, Refused>
         return Err(Refused(format!("{} has nothing to be compared with", base.name)));
     }
     let pairs: Vec<Vec<Pair<'_>>> = rest.iter().map(|new| pairs(base, new, options)).collect();
-    // One family over all sides: more sides give chance more opportunities.
-    let displayed = several::benjamini_hochberg(&probabilities(&pairs, |_| true));
-    let gated = several::holm(&probabilities(&pairs, |pair| pair.figure.headline));
-    let (mut displayed, mut gated) = (displayed.into_iter(), gated.into_iter());
+    // One family over all sides: more sides give chance more opportunities. Headline figures are a
+    // family of their own, for hundreds of details would hide what changed in them.
+    let headline = probabilities(&pairs, true);
+    let mut gated = several::holm(&headline).into_iter();
+    let mut headline = several::benjamini_hochberg(&headline).into_iter();
+    let mut details = several::benjamini_hochberg(&probabilities(&pairs, false)).into_iter();
     let mut against = Vec::new();
     for (new, pairs) in rest.iter().zip(&pairs) {
         let compared = |pair: &Pair<'_>| {
-            let by_holm = pair.figure.headline.then(|| gated.next()).flatten();
-            pair.compared(by_holm, displayed.next().unwrap_or(1.0), options)
+            if pair.figure.headline {
+                pair.compared(gated.next(), headline.next().unwrap_or(1.0), options)
+            } else {
+                pair.compared(None, details.next().unwrap_or(1.0), options)
+            }
         };
         let figures: Vec<Compared> = pairs.iter().map(compared).collect();
         against.push(Against {
@@ -95,8 +100,8 @@ fn usual(both: &[(&Figure, OnSide, OnSide)]) -> f64 {
     if spreads.is_empty() { 0.0 } else { spread::median(&mut spreads) }
 }
 
-fn probabilities(pairs: &[Vec<Pair<'_>>], of: impl Fn(&Pair<'_>) -> bool) -> Vec<f64> {
-    pairs.iter().flatten().filter(|pair| of(pair)).map(|pair| pair.p).collect()
+fn probabilities(pairs: &[Vec<Pair<'_>>], headline: bool) -> Vec<f64> {
+    pairs.iter().flatten().filter(|pair| pair.figure.headline == headline).map(|pair| pair.p).collect()
 }
 
 impl Pair<'_> {
