@@ -34,6 +34,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner measure --quick latency mlp", "Measure two experiments only, with fewer points."),
             ("gleaner measure -o machine.json --csv points", "Choose the file, and write all points as CSV."),
             (
+                "gleaner measure latency --repeat 5 -o before",
+                "Measure five times, into before/1.json to before/5.json, to compare with later runs.",
+            ),
+            (
                 "gleaner measure --cpu 3 --seed 42",
                 "Measure on CPU 3, with the random choices of an earlier run.",
             ),
@@ -111,6 +115,24 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
         "gleaner-model" => &[
             ("gleaner model machine.json", "Print levels of the memory hierarchy, with sizes and costs."),
             ("gleaner model --json machine.json | jq '.fits[].levels'", "The same for scripts."),
+        ],
+        "gleaner-compare" => &[
+            (
+                "gleaner compare before.json after.json",
+                "Show what differs between two runs; how much runs differ by chance is not known.",
+            ),
+            (
+                "gleaner compare before/ after/ --fail-on regression",
+                "Compare the runs of two directories; exit with 4 if something became slower.",
+            ),
+            (
+                "gleaner compare --ab 'latency --quick' 'latency --quick thp=never'",
+                "Measure with and without huge pages, five times each, in turns, and compare.",
+            ),
+            (
+                "gleaner compare b1.json,b2.json,b3.json a1.json,a2.json,a3.json --json | jq .against[].gate",
+                "The same for runs in any files, for scripts.",
+            ),
         ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],

@@ -9,9 +9,9 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export",
-    "report", "model",
+    "report", "model", "compare",
 ];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
@@ -131,6 +131,17 @@ fn model() {
         output.status.success() && testkit::text(&output.stderr).contains("nothing to fit"),
         "{output:?}"
     );
+}
+
+#[test]
+fn compare() {
+    let place = place();
+    for n in ["1", "2"] {
+        let output = format!("{n}.json");
+        done(&gleaner(&place, &["measure", "clock", "--quick", "-q", "-o", &output]).output().unwrap());
+    }
+    let told = done(&gleaner(&place, &["compare", "1.json", "2.json"]).output().unwrap());
+    assert!(told.contains("core clock") && told.contains("Gate: insufficient"), "{told}");
 }
 
 #[test]
