@@ -40,6 +40,9 @@ _gleaner() {
             gleaner,model)
                 cmd="gleaner__subcmd__model"
                 ;;
+            gleaner,predict)
+                cmd="gleaner__subcmd__predict"
+                ;;
             gleaner,profile)
                 cmd="gleaner__subcmd__profile"
                 ;;
@@ -65,7 +68,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model help generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model predict help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -311,6 +314,32 @@ _gleaner() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__predict)
+            opts="-q -h --machine --on --if --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --machine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --if)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

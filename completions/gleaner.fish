@@ -40,6 +40,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a re
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "predict" -d 'Predict how long an access pattern takes on a measured machine'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -169,6 +170,12 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l machine -d 'A record of \'gleaner measure\' (\'-\' for standard input) [default: the one that \'gleaner measure\' left in ~/.cache/gleaner/machine.json]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l on -d 'Predict for this machine, too, and compare' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l if -d 'Where an access says nothing itself: pages=KIND, mlp=COUNT, n=COUNT, remote=SHARE' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

@@ -24,6 +24,7 @@ mod live;
 mod measure;
 mod model;
 mod plain;
+mod predict;
 mod profile;
 mod progress;
 mod proof;
@@ -79,6 +80,7 @@ enum Verb {
     Export(export::ExportArgs),
     Report(report::ReportArgs),
     Model(model::ModelArgs),
+    Predict(predict::PredictArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -97,6 +99,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Export(args) => export::run(args, console),
         Verb::Report(args) => report::run(args, console),
         Verb::Model(args) => model::run(args, console),
+        Verb::Predict(args) => predict::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

@@ -7,6 +7,9 @@ use units::{Estimate, Quantity, Unit};
 /// Fits to resampled points move a break by this factor at least: 0.03 octaves.
 const SIZE_RESOLUTION: f64 = 1.021;
 
+/// The most that areas held back may be off by for a fit that describes its points.
+const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
+
 /// The experiment whose points were fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,6 +54,13 @@ pub struct Residual {
     pub p90: f64,
 }
 
+impl Fit {
+    /// Whether areas may be predicted by it.
+    pub fn is_good(&self) -> bool {
+        self.held_back.median <= GOOD.median && self.held_back.p90 <= GOOD.p90
+    }
+}
+
 impl Residual {
     fn of(mut relative: Vec<f64>) -> Self {
         relative.sort_by(f64::total_cmp);
@@ -63,8 +73,40 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
+/// A fit that can be asked for areas.
+pub(crate) struct Fitted {
+    pub(crate) fit: Fit,
+    chosen: Chosen,
+}
+
+impl Fitted {
+    /// The time of an access in the mean over this area.
+    pub(crate) fn time(&self, area: f64, lines: f64) -> Estimate {
+        let all = self.chosen.resampled.iter().map(|fit| fit.time(area, lines)).collect();
+        interval(self.chosen.best.time(area, lines), all)
+    }
+
+    /// For each level that has a part of this area: its share and what an access to it costs.
+    pub(crate) fn levels(&self, area: f64, lines: f64) -> Vec<(f64, f64)> {
+        let best = &self.chosen.best;
+        let ends = best.breaks.iter().copied().chain([f64::INFINITY]);
+        let mut from = 0.0;
+        let levels = ends.zip(best.costs()).map(|(end, (fixed, each_line))| {
+            let share = ((end.min(area) - from) / area).max(0.0);
+            from = end;
+            (share, fixed + each_line * lines)
+        });
+        levels.filter(|(share, _)| *share > 0.0).collect()
+    }
+}
+
+fn interval(value: f64, mut all: Vec<f64>) -> Estimate {
+    all.sort_by(f64::total_cmp);
+    Estimate::new(value, quantile(&all, 0.025), quantile(&all, 0.975))
+}
+
 /// The fit to these points; `None` if they are too few.
-pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> Option<Fit> {
+pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> Option<Fitted> {
     let chosen = staircase::choose(samples)?;
     let levels = (0..chosen.best.steps.len()).map(|level| describe(of, &chosen, level)).collect();
     let mut identifiable = Vec::new();
@@ -74,33 +116,29 @@ pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> 
                 .to_owned(),
         );
     }
-    Some(Fit {
+    let fit = Fit {
         of,
         pages: pages.to_owned(),
         vectorised,
         levels,
         residual: Residual::of(chosen.best.relative_residuals(samples)),
-        held_back: Residual::of(chosen.held_back),
+        held_back: Residual::of(chosen.held_back.clone()),
         one_level_less: chosen.one_less,
         one_level_more: chosen.one_more,
         identifiable,
-    })
+    };
+    Some(Fitted { fit, chosen })
 }
 
 fn describe(of: Of, chosen: &Chosen, level: usize) -> Level {
-    let estimate = |value: f64, all: Vec<f64>| {
-        let mut all = all;
-        all.sort_by(f64::total_cmp);
-        Estimate::new(value, quantile(&all, 0.025), quantile(&all, 0.975))
-    };
     let cost = |part: fn((f64, f64)) -> f64| {
         let all = chosen.resampled.iter().map(|fit| part(fit.costs()[level])).collect();
-        Quantity::modelled(estimate(part(chosen.best.costs()[level]), all), Unit::Nanos)
+        Quantity::modelled(interval(part(chosen.best.costs()[level]), all), Unit::Nanos)
     };
     let size = match (chosen.best.breaks.get(level), chosen.confirmed.get(level)) {
         (Some(&at), Some(true)) => {
             let all = chosen.resampled.iter().map(|fit| fit.breaks[level]).collect();
-            let found = estimate(at, all);
+            let found = interval(at, all);
             let (lo, hi) = (at / SIZE_RESOLUTION, at * SIZE_RESOLUTION);
             Quantity::modelled(Estimate::new(at, found.lo.min(lo), found.hi.max(hi)), Unit::Bytes)
         }

@@ -1,5 +1,6 @@
 //! Fits of a machine record: how many levels the memory hierarchy has, how large they are and what
-//! they cost, each with an interval, and how well the fit predicts areas that it has not seen.
+//! they cost, each with an interval, and how well the fit predicts areas that it has not seen; and
+//! predictions of access patterns from them.
 //!
 //! Sizes that the host claims are never inputs.
 //!
@@ -10,6 +11,8 @@
 mod fit;
 mod latency;
 mod least_squares;
+pub mod pattern;
+pub mod predict;
 mod random;
 mod staircase;
 mod text;

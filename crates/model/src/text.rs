@@ -4,9 +4,6 @@ use crate::fit::{Fit, Of, Residual};
 use std::fmt::Write;
 use units::Quantity;
 
-/// The most that areas held back may be off by for a fit that describes its points.
-const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
-
 /// A short table for each fit.
 pub fn text(fits: &[Fit]) -> String {
     fits.iter().map(one).collect::<Vec<_>>().join("\n")
@@ -28,8 +25,7 @@ fn one(fit: &Fit) -> String {
         let _ = writeln!(text, "  {}  costs {cost}; up to {}", number + 1, show(&level.size));
     }
     let _ = writeln!(text, "  off by {}; areas held back: {}", off(fit.residual), off(fit.held_back));
-    let held = fit.held_back;
-    if held.median > GOOD.median || held.p90 > GOOD.p90 {
+    if !fit.is_good() {
         let _ = writeln!(text, "  these levels do not describe the curve well: do not predict by them");
     }
     let change = |change: Option<f64>| change.map_or("-".to_owned(), |by| format!("{by:+.1}"));

@@ -1,0 +1,123 @@
+//! `gleaner predict`: how long an access pattern takes; what is predicted, and how, is the room
+//! `model`.
+
+use crate::console::Console;
+use crate::failure::{Exit, Refusal};
+use ::harvest::machine_record;
+use ::model::pattern::{self, Options, Pattern};
+use ::model::predict::{self, Cannot, Prediction};
+use clap::Args;
+use records::machine::Machine;
+use std::path::{Path, PathBuf};
+
+/// The algebra, under the options: its lines stay as they are.
+const PATTERNS: &str = "\
+Accesses:
+  chase(AREA)         each load takes its address from the one before
+  rand(AREA)          independent loads of lines drawn at random
+  seq(AREA)           line after line
+  stride(STEP, AREA)  every STEP bytes, until all of the area is visited
+  window(SIZE, AREA)  runs of reads and writes, each at a random place
+
+Together:
+  A; B                one after the other
+  A || B              beside each other, each on a thread of its own
+  10 * A              ten times; ( ) group
+
+Options of an access, behind its sizes, as in rand(1G, mlp=4):
+  n=1M                how many accesses (1 000 000); else one pass over the area,
+                      an access for each line, STEP or window
+  mlp=4               how many loads of rand or stride are under way at once;
+                      else as many as the core can have
+  pages=2M            4K, thp, 2M or 1G; else what ordinary programs get there
+  remote=50%          share of memory's part that lies on another node; else 0";
+
+/// Predict how long an access pattern takes on a measured machine
+///
+/// Each access finds its area in caches as earlier passes over it leave it there. Instructions
+/// besides the loads are not counted. Where the fitted levels of 'gleaner model' describe the
+/// machine well enough, they tell the time; else measured points do, interpolated.
+#[derive(Debug, Args)]
+#[command(after_help = PATTERNS)]
+pub(crate) struct PredictArgs {
+    /// What a program does with memory, for example 'chase(64M); seq(2G)'
+    #[arg(value_name = "PATTERN")]
+    pattern: String,
+
+    /// A record of 'gleaner measure' ('-' for standard input) [default: the one that 'gleaner
+    /// measure' left in ~/.cache/gleaner/machine.json]
+    #[arg(long, value_name = "RECORD")]
+    machine: Option<PathBuf>,
+
+    /// Predict for this machine, too, and compare
+    #[arg(long, value_name = "RECORD")]
+    on: Option<PathBuf>,
+
+    /// Where an access says nothing itself: pages=KIND, mlp=COUNT, n=COUNT,
+    /// remote=SHARE
+    #[arg(long = "if", value_name = "OPTION")]
+    defaults: Vec<String>,
+}
+
+pub(crate) fn run(args: &PredictArgs, console: &Console) -> anyhow::Result<Exit> {
+    let pattern = pattern::parse(&args.pattern).map_err(|e| Refusal::wrong_use("pattern", e.to_string()))?;
+    let mut defaults = Options::default();
+    for text in &args.defaults {
+        pattern::parse_setting(text, &mut defaults)
+            .map_err(|e| Refusal::wrong_use(format!("--if '{text}'"), e.to_string()))?;
+    }
+    let here = match &args.machine {
+        Some(path) => path.clone(),
+        None => usual_record()?,
+    };
+    let first = of_record(&here, &pattern, &defaults)?;
+    let second = args.on.as_deref().map(|path| of_record(path, &pattern, &defaults)).transpose()?;
+    let ratio = second.as_ref().and_then(|second| predict::compared(&first, second));
+    if console.json() {
+        let mut value = serde_json::to_value(&first)?;
+        value["pattern"] = args.pattern.as_str().into();
+        value["machine"] = here.to_string_lossy().into();
+        if let (Some(path), Some(second)) = (&args.on, &second) {
+            let mut other = serde_json::to_value(second)?;
+            other["machine"] = path.to_string_lossy().into();
+            other["times_as_long"] = serde_json::to_value(&ratio)?;
+            value["on"] = other;
+        }
+        console.value(&value)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = predict::text(&first);
+    if let (Some(path), Some(second)) = (&args.on, &second) {
+        text.push_str(&format!("\non {}\n{}", path.display(), predict::text(second)));
+        if let Some(ratio) = &ratio {
+            text.push_str(&format!("\n{} times as long there\n", ratio.brief()));
+        }
+    }
+    text.push_str(
+        "\nnext: measure the program, and compare; instructions besides the loads are not counted\n",
+    );
+    console.text(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Where `gleaner measure` leaves its record.
+fn usual_record() -> Result<PathBuf, Refusal> {
+    let place = machine_record::usual_place().filter(|path| path.exists());
+    place.ok_or_else(|| {
+        Refusal::wrong_use("no machine record", "there is none in the usual place")
+            .would_help("'gleaner measure' makes one, or name one by --machine")
+    })
+}
+
+fn of_record(path: &Path, pattern: &Pattern, defaults: &Options) -> anyhow::Result<Prediction> {
+    let document = records::read::<Machine>(path)?;
+    Ok(predict::predict(&document.body, pattern, defaults).map_err(|cannot| refusal(path, cannot))?)
+}
+
+fn refusal(path: &Path, cannot: Cannot) -> Refusal {
+    let refusal = Refusal::wrong_use(format!("{}: {}", path.display(), cannot.what), cannot.why);
+    match cannot.would_help {
+        Some(help) => refusal.would_help(help),
+        None => refusal,
+    }
+}

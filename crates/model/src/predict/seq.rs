@@ -1,0 +1,39 @@
+//! `seq(AREA)`: line after line.
+
+use super::figure::{Figure, Source};
+use super::known::{Cannot, Known};
+use super::split;
+use crate::pattern::Access;
+use records::machine::Pattern;
+
+pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
+    let area = access.area.0 as f64;
+    let line = known.line() as f64;
+    let level = known.level_of(area).map(|place| &known.levels[place]);
+    let from_memory = if known.is_in_memory(area) { line } else { 0.0 };
+    if let Some(time) = known.line_time(area) {
+        return Ok(Figure {
+            time,
+            levels: split::whole(level, time),
+            source: Source::Curve,
+            why: "the measured rates of reading in order".to_owned(),
+            pages: "thp".to_owned(),
+            from_memory,
+            remarks: Vec::new(),
+        });
+    }
+    let (curve, points, remark) = known.curve(access, Pattern::Forward)?;
+    let time = points.at(area);
+    let mut remarks: Vec<String> = remark.into_iter().collect();
+    remarks
+        .push("the record has no bandwidths: loads that do not wait for each other may be faster".to_owned());
+    Ok(Figure {
+        time,
+        levels: split::whole(level, time),
+        source: Source::Curve,
+        why: "the measured curve of dependent loads in order".to_owned(),
+        pages: curve.pages.asked.clone(),
+        from_memory,
+        remarks,
+    })
+}

@@ -1,0 +1,58 @@
+//! Which levels serve the accesses.
+
+use super::figure::{Served, sum};
+use super::known::KnownLevel;
+use units::Estimate;
+
+/// The split of a mean latency among the two levels between whose latencies it lies.
+pub(crate) fn by_time(levels: &[KnownLevel], time: Estimate) -> Vec<Served> {
+    let Some(first) = levels.first() else { return Vec::new() };
+    let above = levels.iter().position(|level| level.latency.value >= time.value);
+    let (near, far) = match above {
+        Some(0) => return vec![alone(first, time)],
+        Some(above) => (&levels[above - 1], &levels[above]),
+        None => return vec![alone(&levels[levels.len() - 1], time)],
+    };
+    let far_share = |time: f64| {
+        let (from, to) = (near.latency.value, far.latency.value);
+        ((time - from) / (to - from)).clamp(0.0, 1.0)
+    };
+    let share = Estimate::new(far_share(time.value), far_share(time.lo), far_share(time.hi));
+    let rest = Estimate::new(1.0 - share.value, 1.0 - share.hi, 1.0 - share.lo);
+    let served = |level: &KnownLevel, share: Estimate| Served {
+        level: level.name.clone(),
+        share,
+        time: share.scaled(level.latency.value),
+    };
+    vec![served(near, rest), served(far, share)]
+}
+
+fn alone(level: &KnownLevel, time: Estimate) -> Served {
+    Served { level: level.name.clone(), share: Estimate::exact(1.0), time }
+}
+
+/// All from one level.
+pub(crate) fn whole(level: Option<&KnownLevel>, time: Estimate) -> Vec<Served> {
+    level.map(|level| alone(level, time)).into_iter().collect()
+}
+
+/// Levels of the same name as one.
+pub(crate) fn joined(all: impl IntoIterator<Item = Served>) -> Vec<Served> {
+    let mut joined: Vec<Served> = Vec::new();
+    for served in all {
+        match joined.iter_mut().find(|known| known.level == served.level) {
+            Some(known) => {
+                known.share = sum([known.share, served.share]);
+                known.time = sum([known.time, served.time]);
+            }
+            None => joined.push(served),
+        }
+    }
+    joined
+}
+
+/// The name of the level whose latency is nearest to this cost.
+pub(crate) fn name_of(levels: &[KnownLevel], cost: f64) -> Option<&str> {
+    let far = |level: &&KnownLevel| (level.latency.value / cost).ln().abs();
+    levels.iter().min_by(|a, b| far(a).total_cmp(&far(b))).map(|level| level.name.as_str())
+}
