@@ -30,6 +30,8 @@ Options of an access, behind its sizes, as in rand(1G, mlp=4):
   mlp=4               how many loads of rand or stride are under way at once;
                       else as many as the core can have
   pages=2M            4K, thp, 2M or 1G; else what ordinary programs get there
+  op=write            what seq does: read, write, copy, triad, nt-write or nt-copy,
+                      AREA being that of all its arrays
   remote=50%          share of memory's part that lies on another node; else 0";
 
 /// Predict how long an access pattern takes on a measured machine

@@ -8,7 +8,8 @@
 //! access   := chase(AREA) | rand(AREA) | seq(AREA) | stride(STEP, AREA) | window(SIZE, AREA)
 //! ```
 //!
-//! and behind the sizes of an access, options: `n=1M`, `mlp=4`, `pages=2M`, `remote=0.5`.
+//! and behind the sizes of an access, options: `n=1M`, `mlp=4`, `pages=2M`, `remote=0.5`,
+//! `op=write`.
 //!
 //! To add an access: a variant of [`Kind`], its name and sizes in [`KINDS`], and a file in
 //! `predict/` that tells its time.
@@ -17,6 +18,7 @@ mod parse;
 
 pub use parse::{PatternError, parse, parse_setting};
 
+use records::machine::StreamKind;
 use units::Bytes;
 
 /// The bytes of one access where the machine record does not say how long a line is.
@@ -50,7 +52,7 @@ pub enum Kind {
     Rand,
     /// Line after line.
     Seq,
-    /// Every `step` bytes, again and again from the next word on, until all of the area is visited.
+    /// Every `step` bytes, again and again from another line on, until all of the area is visited.
     Stride { step: Bytes },
     /// Runs of consecutive reads and writes, each at a random place.
     Window { size: Bytes },
@@ -67,6 +69,8 @@ pub struct Options {
     pub pages: Option<String>,
     /// Share of the accesses that go to memory of another node.
     pub remote: Option<f64>,
+    /// What a pass in order does; reading if it is not said. The area is that of all its arrays.
+    pub operation: Option<StreamKind>,
 }
 
 /// The names of accesses, and which sizes they take.
@@ -87,6 +91,7 @@ impl Options {
             mlp: self.mlp.or(other.mlp),
             pages: self.pages.clone().or_else(|| other.pages.clone()),
             remote: self.remote.or(other.remote),
+            operation: self.operation.or(other.operation),
         }
     }
 }

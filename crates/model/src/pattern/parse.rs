@@ -1,12 +1,22 @@
 //! From text to a pattern; what cannot be understood is told with its place.
 
 use super::{Access, KINDS, Kind, Options, Pattern};
+use records::machine::StreamKind;
 use std::fmt;
 use std::ops::Range;
 use units::Bytes;
 
 /// Parentheses inside parentheses, at most.
 const DEEPEST: usize = 32;
+
+const OPERATIONS: [StreamKind; 6] = [
+    StreamKind::Read,
+    StreamKind::Write,
+    StreamKind::Copy,
+    StreamKind::Triad,
+    StreamKind::NtWrite,
+    StreamKind::NtCopy,
+];
 
 const PAGES: [&str; 4] = ["4K", "thp", "2M", "1G"];
 
@@ -178,6 +188,9 @@ impl Parser<'_> {
             };
             return Err(self.error(name, what));
         }
+        if access.options.operation.is_some() && kind != Kind::Seq {
+            return Err(self.error(name, "op belongs to seq; the others read, and a window writes, too"));
+        }
         Ok(Pattern::Access(access))
     }
 
@@ -193,10 +206,9 @@ impl Parser<'_> {
     fn option(&mut self, options: &mut Options) -> Result<(), PatternError> {
         let name = self.next();
         let word = self.at(&name).to_owned();
-        if !["n", "mlp", "pages", "remote"].contains(&word.as_str()) {
-            return Err(
-                self.error(name, "expected an option: n=COUNT, mlp=COUNT, pages=KIND or remote=SHARE")
-            );
+        if !["n", "mlp", "pages", "remote", "op"].contains(&word.as_str()) {
+            return Err(self
+                .error(name, "expected an option: n=COUNT, mlp=COUNT, pages=KIND, remote=SHARE or op=NAME"));
         }
         self.expect("=", &format!("expected '=' behind '{word}'"))?;
         let at = self.next();
@@ -216,6 +228,12 @@ impl Parser<'_> {
                 let known = PAGES.iter().find(|kind| kind.eq_ignore_ascii_case(&value));
                 let known = known.ok_or_else(|| self.error(at, "expected 4K, thp, 2M or 1G"))?;
                 options.pages = Some((*known).to_owned());
+            }
+            "op" => {
+                let known = OPERATIONS.into_iter().find(|operation| operation.word() == value);
+                let all = OPERATIONS.map(StreamKind::word).join(", ");
+                options.operation =
+                    Some(known.ok_or_else(|| self.error(at, format!("expected one of {all}")))?);
             }
             _ => {
                 let share = share(&value);
@@ -266,8 +284,13 @@ mod tests {
     fn accesses_and_their_options() {
         let access = one("rand(1G, mlp=4, n=1M, pages=2m, remote=25%)");
         assert_eq!((access.kind, access.area), (Kind::Rand, Bytes::gib(1)));
-        let options =
-            Options { accesses: Some(1e6), mlp: Some(4.0), pages: Some("2M".to_owned()), remote: Some(0.25) };
+        let options = Options {
+            accesses: Some(1e6),
+            mlp: Some(4.0),
+            pages: Some("2M".to_owned()),
+            remote: Some(0.25),
+            operation: None,
+        };
         assert_eq!(access.options, options);
         assert_eq!(one(" stride(256,1G) ").kind, Kind::Stride { step: Bytes(256) });
         assert_eq!(one("window(4K, 1G)").kind, Kind::Window { size: Bytes::kib(4) });
@@ -294,6 +317,8 @@ mod tests {
             ("chase(64M) seq(1M)", "at 'seq' (column 12): expected ';'"),
             ("stride(2M, 1M)", "at 'stride' (column 1): the area is smaller than the step"),
             ("chase(1M, mlp=4)", "at 'chase' (column 1): the loads of a chase"),
+            ("rand(1M, op=read)", "at 'rand' (column 1): op belongs to seq"),
+            ("seq(1M, op=add)", "at 'add' (column 12): expected one of read, write, copy"),
             ("rand(1M, mlp=0)", "at '0' (column 14): expected a count"),
             ("rand(1M, remote=2)", "at '2' (column 17): expected a share"),
             ("2.5 * seq(1M)", "at '2.5' (column 1): expected a count"),

@@ -166,8 +166,13 @@ impl<'a> Known<'a> {
 
     /// Nanoseconds for a line that one CPU reads in order from an area of this size.
     pub(crate) fn line_time(&self, area: f64) -> Option<Estimate> {
-        let read = |s: &&record::StreamRate| s.operation == StreamKind::Read && s.threads == 1;
-        let streams = self.bandwidth()?.streams.iter().filter(read);
+        self.line_time_of(StreamKind::Read, area)
+    }
+
+    /// The same for any operation.
+    pub(crate) fn line_time_of(&self, operation: StreamKind, area: f64) -> Option<Estimate> {
+        let own = |s: &&record::StreamRate| s.operation == operation && s.threads == 1;
+        let streams = self.bandwidth()?.streams.iter().filter(own);
         let line = self.line() as f64;
         let times = streams.filter_map(|s| {
             let rate = s.rate.estimate().filter(|rate| rate.lo > 0.0)?;

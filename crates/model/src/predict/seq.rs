@@ -4,23 +4,27 @@ use super::figure::{Figure, Source};
 use super::known::{Cannot, Known};
 use super::split;
 use crate::pattern::Access;
-use records::machine::Pattern;
+use records::machine::{Pattern, StreamKind};
 
 pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
     let area = access.area.0 as f64;
     let line = known.line() as f64;
     let level = known.level_of(area).map(|place| &known.levels[place]);
     let from_memory = if known.is_in_memory(area) { line } else { 0.0 };
-    if let Some(time) = known.line_time(area) {
+    let operation = access.options.operation.unwrap_or(StreamKind::Read);
+    if let Some(time) = known.line_time_of(operation, area) {
         return Ok(Figure {
             time,
             levels: split::whole(level, time),
             source: Source::Curve,
-            why: "the measured rates of reading in order".to_owned(),
+            why: format!("the measured rates of passes in order ({})", operation.word()),
             pages: "thp".to_owned(),
             from_memory,
             remarks: Vec::new(),
         });
+    }
+    if operation != StreamKind::Read {
+        return Err(Cannot::lacks(access, &format!("rates of '{}'", operation.word()), "bandwidth"));
     }
     let (curve, points, remark) = known.curve(access, Pattern::Forward)?;
     let time = points.at(area);

@@ -1,4 +1,4 @@
-//! `stride(STEP, AREA)`: every STEP bytes, again and again from the next word on, until all of the
+//! `stride(STEP, AREA)`: every STEP bytes, again and again from another line on, until all of the
 //! area is visited: a matrix by columns.
 //!
 //! The experiment measures loads that wait for each other, with whatever prefetchers do for them.
