@@ -1,11 +1,11 @@
 //! A fit as it is shown and written: quantities with intervals.
 
-use crate::staircase::{self, Chosen, Sample};
+use crate::points::Points;
+use crate::profile;
+use crate::sample::Sample;
+use crate::staircase::{self, Chosen};
 use serde::Serialize;
 use units::{Estimate, Quantity, Unit};
-
-/// Fits to resampled points move a break by this factor at least: 0.03 octaves.
-const SIZE_RESOLUTION: f64 = 1.021;
 
 /// The most that areas held back may be off by for a fit that describes its points.
 const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
@@ -108,7 +108,8 @@ fn interval(value: f64, mut all: Vec<f64>) -> Estimate {
 /// The fit to these points; `None` if they are too few.
 pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> Option<Fitted> {
     let chosen = staircase::choose(samples)?;
-    let levels = (0..chosen.best.steps.len()).map(|level| describe(of, &chosen, level)).collect();
+    let points = Points::new(samples);
+    let levels = (0..chosen.best.steps.len()).map(|level| describe(of, &points, &chosen, level)).collect();
     let mut identifiable = Vec::new();
     if of == Of::Latency {
         identifiable.push(
@@ -130,17 +131,15 @@ pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> 
     Some(Fitted { fit, chosen })
 }
 
-fn describe(of: Of, chosen: &Chosen, level: usize) -> Level {
+fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize) -> Level {
     let cost = |part: fn((f64, f64)) -> f64| {
         let all = chosen.resampled.iter().map(|fit| part(fit.costs()[level])).collect();
         Quantity::modelled(interval(part(chosen.best.costs()[level]), all), Unit::Nanos)
     };
     let size = match (chosen.best.breaks.get(level), chosen.confirmed.get(level)) {
         (Some(&at), Some(true)) => {
-            let all = chosen.resampled.iter().map(|fit| fit.breaks[level]).collect();
-            let found = interval(at, all);
-            let (lo, hi) = (at / SIZE_RESOLUTION, at * SIZE_RESOLUTION);
-            Quantity::modelled(Estimate::new(at, found.lo.min(lo), found.hi.max(hi)), Unit::Bytes)
+            let (lo, hi) = profile::interval(points, &chosen.best, level);
+            Quantity::modelled(Estimate::new(at, lo, hi), Unit::Bytes)
         }
         (Some(_), _) => Quantity::unresolved("not detected: the halves of the areas do not agree on it"),
         (None, _) => Quantity::unresolved("no end within the areas measured"),

@@ -1,7 +1,7 @@
 //! Latency over size: the curves of dependent loads at random.
 
 use crate::fit::{Fit, Fitted, Of, fit};
-use crate::staircase::Sample;
+use crate::sample::Sample;
 use records::machine::{Access, Curve, LatencyCurves, Pattern};
 
 pub(crate) fn fits(latency: &LatencyCurves) -> Vec<Fit> {

@@ -12,9 +12,15 @@ mod fit;
 mod latency;
 mod least_squares;
 pub mod pattern;
+mod points;
 pub mod predict;
+mod profile;
 mod random;
+mod sample;
+mod segments;
 mod staircase;
+#[cfg(test)]
+mod synthetic;
 mod text;
 mod windows;
 

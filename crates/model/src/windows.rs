@@ -1,7 +1,7 @@
 //! Windows: all window sizes on one kind of page are fitted together, for they share the levels.
 
 use crate::fit::{Fit, Fitted, Of, fit};
-use crate::staircase::Sample;
+use crate::sample::Sample;
 use records::machine::{WindowCurve, Windows};
 
 pub(crate) fn fits(windows: &Windows) -> Vec<Fit> {
