@@ -1,5 +1,6 @@
 //! A fit as it is shown and written: quantities with intervals.
 
+use crate::identify::{Identifiable, identify};
 use crate::points::Points;
 use crate::profile;
 use crate::sample::Sample;
@@ -33,14 +34,18 @@ pub struct Fit {
     /// By how much the information criterion is worse with one level less, and with one more.
     pub one_level_less: Option<f64>,
     pub one_level_more: Option<f64>,
-    /// Why costs and sizes cannot be told apart further; empty if they can.
-    pub identifiable: Vec<String>,
+    /// Whether the points tell costs and sizes apart.
+    pub identifiable: Identifiable,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
     /// Where the next level begins: this level's size and that of all before it.
     pub size: Quantity,
+    /// The TLB level whose measured reach is this size: then it is this TLB's misses that cost, or
+    /// a cache of the same size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<u32>,
     /// Of a load, or of a line of a window, in this level.
     pub cost: Quantity,
     /// Of a window, however many lines it has.
@@ -71,6 +76,13 @@ impl Residual {
 /// Of ascending values, of which there is at least one.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
+
+/// How much memory a level of the TLB translates, as the tlb experiment found it, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    pub(crate) level: u32,
+    pub(crate) bytes: Estimate,
 }
 
 /// A fit that can be asked for areas.
@@ -106,13 +118,26 @@ fn interval(value: f64, mut all: Vec<f64>) -> Estimate {
 }
 
 /// The fit to these points; `None` if they are too few.
-pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> Option<Fitted> {
+pub(crate) fn fit(
+    of: Of,
+    pages: &str,
+    vectorised: bool,
+    samples: &[Sample],
+    reaches: &[Reach],
+) -> Option<Fitted> {
     let chosen = staircase::choose(samples)?;
     let points = Points::new(samples);
-    let levels = (0..chosen.best.steps.len()).map(|level| describe(of, &points, &chosen, level)).collect();
-    let mut identifiable = Vec::new();
-    if of == Of::Latency {
-        identifiable.push(
+    let level = |level| describe(of, &points, &chosen, level, reaches);
+    let levels: Vec<Level> = (0..chosen.best.steps.len()).map(level).collect();
+    let mut remarks = Vec::new();
+    let tlb = levels.iter().filter_map(|level| level.tlb).map(|level| level.to_string()).collect::<Vec<_>>();
+    if !tlb.is_empty() {
+        remarks.push(format!(
+            "a size is the reach of TLB level {}: what costs behind it are its misses, or those of a cache of this size",
+            tlb.join(" and of level ")
+        ));
+    } else if of == Of::Latency && reaches.is_empty() {
+        remarks.push(
             "a cache and a TLB add terms of the same form; a curve of one kind of page does not tell them apart"
                 .to_owned(),
         );
@@ -126,12 +151,12 @@ pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> 
         held_back: Residual::of(chosen.held_back.clone()),
         one_level_less: chosen.one_less,
         one_level_more: chosen.one_more,
-        identifiable,
+        identifiable: identify(samples, &chosen.best, remarks),
     };
     Some(Fitted { fit, chosen })
 }
 
-fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize) -> Level {
+fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize, reaches: &[Reach]) -> Level {
     let cost = |part: fn((f64, f64)) -> f64| {
         let all = chosen.resampled.iter().map(|fit| part(fit.costs()[level])).collect();
         Quantity::modelled(interval(part(chosen.best.costs()[level]), all), Unit::Nanos)
@@ -144,8 +169,10 @@ fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize) -> Level {
         (Some(_), _) => Quantity::unresolved("not detected: the halves of the areas do not agree on it"),
         (None, _) => Quantity::unresolved("no end within the areas measured"),
     };
+    let tlb = size.estimate().and_then(|size| reaches.iter().find(|reach| reach.bytes.overlaps(&size)));
+    let tlb = tlb.map(|reach| reach.level);
     match of {
-        Of::Windows => Level { size, cost: cost(|c| c.1), per_window: Some(cost(|c| c.0)) },
-        Of::Latency => Level { size, cost: cost(|c| c.0), per_window: None },
+        Of::Windows => Level { size, tlb, cost: cost(|c| c.1), per_window: Some(cost(|c| c.0)) },
+        Of::Latency => Level { size, tlb, cost: cost(|c| c.0), per_window: None },
     }
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod fit;
+mod identify;
 mod latency;
 mod least_squares;
 pub mod pattern;
@@ -16,6 +17,7 @@ mod points;
 pub mod predict;
 mod profile;
 mod random;
+mod reach;
 mod sample;
 mod segments;
 mod staircase;
@@ -25,6 +27,7 @@ mod text;
 mod windows;
 
 pub use fit::{Fit, Level, Of, Residual};
+pub use identify::{Identifiable, Together};
 pub use text::text;
 
 use records::machine::Machine;
@@ -34,7 +37,8 @@ pub fn fits(machine: &Machine) -> Vec<Fit> {
     let experiments = &machine.experiments;
     let windows = experiments.windows.as_ref().and_then(|outcome| outcome.result.as_ref());
     let latency = experiments.latency.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let mut fits = windows.map(windows::fits).unwrap_or_default();
-    fits.extend(latency.map(latency::fits).unwrap_or_default());
+    let tlb = experiments.tlb.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let mut fits = windows.map(|windows| windows::fits(windows, tlb)).unwrap_or_default();
+    fits.extend(latency.map(|latency| latency::fits(latency, tlb)).unwrap_or_default());
     fits
 }

@@ -31,12 +31,12 @@ pub(crate) struct Staircase {
     pub(crate) breaks: Vec<f64>,
     /// What each level adds: a fixed part, and a part for each line.
     pub(crate) steps: Vec<(f64, f64)>,
-    with_lines: bool,
+    pub(crate) with_lines: bool,
     residual: f64,
 }
 
 impl Staircase {
-    fn at(points: &Points, breaks: &[f64]) -> Self {
+    pub(crate) fn at(points: &Points, breaks: &[f64]) -> Self {
         let each = points.each();
         let normal = points.normal(breaks);
         let (found, residual) = normal.solve();

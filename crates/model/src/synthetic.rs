@@ -56,7 +56,7 @@ fn intervals_hold_the_truth_and_levels_are_counted() {
     let (mut wrong, mut held, mut asked) = (Vec::new(), [0, 0], [0, 0]);
     for seed in 0..machines {
         let known = made_up(seed);
-        let fit = fit(Of::Latency, "4K", false, &known.samples).expect("enough areas").fit;
+        let fit = fit(Of::Latency, "4K", false, &known.samples, &[]).expect("enough areas").fit;
         if fit.levels.len() != known.costs.len() {
             wrong.push((seed, known.costs.len(), fit.levels.len()));
             continue;

@@ -1,6 +1,7 @@
 //! Fits as text for people.
 
 use crate::fit::{Fit, Of, Residual};
+use crate::identify::Identifiable;
 use std::fmt::Write;
 use units::Quantity;
 
@@ -31,7 +32,13 @@ fn one(fit: &Fit) -> String {
     let change = |change: Option<f64>| change.map_or("-".to_owned(), |by| format!("{by:+.1}"));
     let (less, more) = (change(fit.one_level_less), change(fit.one_level_more));
     let _ = writeln!(text, "  BIC with one level less {less}, with one more {more}");
-    for why in &fit.identifiable {
+    let Identifiable { parameters, rank, condition, together, remarks } = &fit.identifiable;
+    let _ = writeln!(text, "  identifiable: rank {rank} of {parameters}, condition {condition:.0}");
+    for pair in together {
+        let [a, b] = &pair.parameters;
+        let _ = writeln!(text, "  hardly told apart: {a} and {b} (correlation {:.2})", pair.correlation);
+    }
+    for why in remarks {
         let _ = writeln!(text, "  {why}");
     }
     text
