@@ -4,9 +4,9 @@ use crate::identify::{Identifiable, identify};
 use crate::points::Points;
 use crate::profile;
 use crate::sample::Sample;
-use crate::staircase::{self, Chosen};
+use crate::staircase::{self, Chosen, Fixed};
 use serde::Serialize;
-use units::{Estimate, Quantity, Unit};
+use units::{Estimate, Quantity, Unit, quantile_sorted};
 
 /// The most that areas held back may be off by for a fit that describes its points.
 const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
@@ -69,13 +69,8 @@ impl Fit {
 impl Residual {
     fn of(mut relative: Vec<f64>) -> Self {
         relative.sort_by(f64::total_cmp);
-        Self { median: quantile(&relative, 0.5), p90: quantile(&relative, 0.9) }
+        Self { median: quantile_sorted(&relative, 0.5), p90: quantile_sorted(&relative, 0.9) }
     }
-}
-
-/// Of ascending values, of which there is at least one.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
 /// How much memory a level of the TLB translates, as the tlb experiment found it, in bytes.
@@ -114,7 +109,7 @@ impl Fitted {
 
 fn interval(value: f64, mut all: Vec<f64>) -> Estimate {
     all.sort_by(f64::total_cmp);
-    Estimate::new(value, quantile(&all, 0.025), quantile(&all, 0.975))
+    Estimate::new(value, quantile_sorted(&all, 0.025), quantile_sorted(&all, 0.975))
 }
 
 /// The fit to these points; `None` if they are too few.
@@ -157,13 +152,22 @@ pub(crate) fn fit(
 }
 
 fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize, reaches: &[Reach]) -> Level {
-    let cost = |part: fn((f64, f64)) -> f64| {
+    let cost = |of_lines: bool| {
+        let part = |cost: (f64, f64)| if of_lines { cost.1 } else { cost.0 };
+        let value = part(chosen.best.costs()[level]);
         let all = chosen.resampled.iter().map(|fit| part(fit.costs()[level])).collect();
-        Quantity::modelled(interval(part(chosen.best.costs()[level]), all), Unit::Nanos)
+        let mut found = interval(value, all);
+        if value > found.hi / 2.0 {
+            // Where it is not near zero, the likelihood tells more than the resampled residuals.
+            let fixed = |at: f64| Fixed::Cost { level, of_lines, at };
+            let (lo, hi) = profile::interval(points, &chosen.best, value, fixed);
+            found = Estimate::new(value, lo, hi);
+        }
+        Quantity::modelled(found, Unit::Nanos)
     };
     let size = match (chosen.best.breaks.get(level), chosen.confirmed.get(level)) {
         (Some(&at), Some(true)) => {
-            let (lo, hi) = profile::interval(points, &chosen.best, level);
+            let (lo, hi) = profile::interval(points, &chosen.best, at, |at| Fixed::Break { k: level, at });
             Quantity::modelled(Estimate::new(at, lo, hi), Unit::Bytes)
         }
         (Some(_), _) => Quantity::unresolved("not detected: the halves of the areas do not agree on it"),
@@ -172,7 +176,7 @@ fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize, reaches: &[R
     let tlb = size.estimate().and_then(|size| reaches.iter().find(|reach| reach.bytes.overlaps(&size)));
     let tlb = tlb.map(|reach| reach.level);
     match of {
-        Of::Windows => Level { size, tlb, cost: cost(|c| c.1), per_window: Some(cost(|c| c.0)) },
-        Of::Latency => Level { size, tlb, cost: cost(|c| c.0), per_window: None },
+        Of::Windows => Level { size, tlb, cost: cost(true), per_window: Some(cost(false)) },
+        Of::Latency => Level { size, tlb, cost: cost(false), per_window: None },
     }
 }

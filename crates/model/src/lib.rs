@@ -16,7 +16,6 @@ pub mod pattern;
 mod points;
 pub mod predict;
 mod profile;
-mod random;
 mod reach;
 mod sample;
 mod segments;

@@ -1,23 +1,37 @@
-//! Profile likelihood of a break: how far it may be moved, all else being fitted anew, until the
-//! points contradict it.
+//! Profile likelihood: how far a break or a cost may be moved, all else being fitted anew, until
+//! the points contradict it.
 
 use crate::points::Points;
-use crate::staircase::Staircase;
+use crate::staircase::{Fixed, Staircase};
 
-/// Twice the logarithm of the likelihood falls by as much at the ends of a 95% interval: the 95th
-/// percentile of chi square with one degree of freedom.
-const FALL: f64 = 3.841;
+/// Student's t at 97.5%: for many degrees of freedom, and by how much more for few, as a share of
+/// one over them.
+const T: f64 = 1.96;
+const T_FOR_FEW: f64 = 2.4;
 
-/// Octaves of the first step outwards, and as far as a break is followed.
+/// Octaves of the first step outwards, and as far as a parameter is followed.
 const FIRST: f64 = 0.01;
 const FARTHEST: f64 = 3.0;
 
 /// Halvings between the last place inside and the first one outside.
 const HALVINGS: usize = 5;
 
-/// From where to where a break may lie.
-pub(crate) fn interval(points: &Points, best: &Staircase, k: usize) -> (f64, f64) {
-    let inside = |octaves: f64| fall(points, best, k, octaves) <= FALL;
+/// From where to where a parameter may lie; it is positive.
+pub(crate) fn interval(
+    points: &Points,
+    best: &Staircase,
+    value: f64,
+    fixed: impl Fn(f64) -> Fixed,
+) -> (f64, f64) {
+    let n = points.len() as f64;
+    // Degrees of freedom.
+    let left = (n - best.parameters() as f64).max(1.0);
+    let t = T + T_FOR_FEW / left;
+    let most = best.residual().max(1e-12) * (1.0 + t * t / left);
+    let inside = |octaves: f64| {
+        let moved = best.with(points, fixed(value * octaves.exp2()));
+        moved.is_some_and(|moved| moved.residual() <= most)
+    };
     let end = |sign: f64| {
         let (mut within, mut without) = (0.0, FIRST);
         while without < FARTHEST && inside(sign * without) {
@@ -31,18 +45,7 @@ pub(crate) fn interval(points: &Points, best: &Staircase, k: usize) -> (f64, f64
                 without = middle;
             }
         }
-        best.breaks[k] * (sign * without).exp2()
+        value * (sign * without).exp2()
     };
     (end(-1.0), end(1.0))
-}
-
-/// By how much twice the logarithm of the likelihood falls when a break is moved.
-fn fall(points: &Points, best: &Staircase, k: usize, octaves: f64) -> f64 {
-    let Some(moved) = best.with_break_at(points, k, best.breaks[k] * octaves.exp2()) else {
-        return f64::INFINITY;
-    };
-    let n = points.len() as f64;
-    let left = (n - best.parameters() as f64).max(1.0);
-    // Residuals of the best fit are smaller than the noise, by as much as its parameters took up.
-    left * (moved.residual().max(1e-12) / best.residual().max(1e-12)).ln()
 }

@@ -2,9 +2,8 @@
 //! and how often the number of levels is right.
 
 use crate::fit::{Of, fit};
-use crate::random::Random;
 use crate::sample::Sample;
-use units::Quantity;
+use units::{Quantity, Rng};
 
 struct Known {
     /// Where the levels behind the first one begin.
@@ -13,20 +12,20 @@ struct Known {
     samples: Vec<Sample>,
 }
 
-fn uniform(random: &mut Random, from: f64, to: f64) -> f64 {
+fn uniform(random: &mut Rng, from: f64, to: f64) -> f64 {
     from + (to - from) * random.below(1 << 20) as f64 / f64::from(1 << 20)
 }
 
 /// Twelve uniform numbers add up to nearly a normal one.
-fn normal(random: &mut Random) -> f64 {
+fn normal(random: &mut Rng) -> f64 {
     (0..12).map(|_| uniform(random, 0.0, 1.0)).sum::<f64>() - 6.0
 }
 
 /// Two to five levels, each at least six times the size and twice the cost of the one before; areas
 /// from 4 KiB to sixteen times where memory begins, with noise of 0.5% to 2%.
 fn made_up(seed: u64) -> Known {
-    let mut random = Random(seed);
-    let levels = 2 + random.below(4);
+    let mut random = Rng::new(seed);
+    let levels = 2 + random.below(4) as usize;
     let mut breaks = vec![uniform(&mut random, 14.5, 16.0).exp2()];
     let mut costs = vec![uniform(&mut random, 1.0, 2.0)];
     for _ in 1..levels {
