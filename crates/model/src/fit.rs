@@ -67,7 +67,7 @@ impl Fit {
 }
 
 impl Residual {
-    fn of(mut relative: Vec<f64>) -> Self {
+    pub(crate) fn of(mut relative: Vec<f64>) -> Self {
         relative.sort_by(f64::total_cmp);
         Self { median: quantile_sorted(&relative, 0.5), p90: quantile_sorted(&relative, 0.9) }
     }

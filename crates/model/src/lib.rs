@@ -8,7 +8,9 @@
 //! in [`fits`].
 #![forbid(unsafe_code)]
 
+mod bends;
 mod fit;
+mod hinge;
 mod identify;
 mod latency;
 mod least_squares;
@@ -25,9 +27,10 @@ mod synthetic;
 mod text;
 mod windows;
 
+pub use bends::{Bend, Curve, bends};
 pub use fit::{Fit, Level, Of, Residual};
 pub use identify::{Identifiable, Together};
-pub use text::text;
+pub use text::{bends_text, text};
 
 use records::machine::Machine;
 

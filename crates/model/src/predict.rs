@@ -29,7 +29,7 @@ pub use text::{compared, text};
 use crate::pattern::{Access, Kind, Options, Pattern};
 use figure::Figure;
 use known::Known;
-use records::machine::Machine;
+use records::machine::{Machine, Verdict};
 
 /// Predicts this pattern; `defaults` hold where an access says nothing itself.
 pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Result<Prediction, Cannot> {
@@ -45,6 +45,10 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     })?;
     let place = |name: &str| known.levels.iter().position(|level| level.name == name).unwrap_or(usize::MAX);
     run.levels.sort_by_key(|served| place(&served.level));
+    if machine.run.grade.verdict == Verdict::Noisy {
+        run.remarks
+            .push("the record graded itself noisy: its figures may be off by more than they say".to_owned());
+    }
     Ok(Prediction::of(&run, parts))
 }
 

@@ -1,5 +1,6 @@
 //! Fits as text for people.
 
+use crate::bends::{Bend, Curve};
 use crate::fit::{Fit, Of, Residual};
 use crate::identify::Identifiable;
 use std::fmt::Write;
@@ -42,6 +43,35 @@ fn one(fit: &Fit) -> String {
         let _ = writeln!(text, "  {why}");
     }
     text
+}
+
+/// A few lines for each curve that is no levels.
+pub fn bends_text(bends: &[Bend]) -> String {
+    bends.iter().map(bend).collect::<Vec<_>>().join("\n")
+}
+
+fn bend(bend: &Bend) -> String {
+    let (start, slope, on) = (bend.start.brief(), bend.slope.brief(), &bend.on);
+    let behind = |what: &str| match &bend.bend {
+        Quantity::Resolved { .. } => {
+            format!("  from {} on, {} {what}\n", bend.bend.brief(), bend.slope_behind.brief())
+        }
+        Quantity::Unresolved { unresolved } => format!("  {unresolved}\n"),
+    };
+    let told = match bend.curve {
+        Curve::Sequence => {
+            format!("accesses in sequence, {on} pages\n  {slope} an access, and {start} besides\n")
+        }
+        Curve::Chains => format!(
+            "chains side by side, {on} pages\n  {start} a step alone, and {slope} for each chain\n{}",
+            behind("for each further one")
+        ),
+        Curve::Loaded => format!(
+            "latency beside traffic ({on})\n  {start} without traffic, and {slope} for each GB/s\n{}",
+            behind("for each further one")
+        ),
+    };
+    format!("{told}  off by {}\n", off(bend.residual))
 }
 
 /// The value with its interval.

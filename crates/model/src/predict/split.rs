@@ -56,3 +56,25 @@ pub(crate) fn name_of(levels: &[KnownLevel], cost: f64) -> Option<&str> {
     let far = |level: &&KnownLevel| (level.latency.value / cost).ln().abs();
     levels.iter().min_by(|a, b| far(a).total_cmp(&far(b))).map(|level| level.name.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(name: &str, size: f64, ns: f64) -> KnownLevel {
+        KnownLevel { name: name.to_owned(), size, latency: Estimate::exact(ns) }
+    }
+
+    #[test]
+    fn a_time_between_two_levels_is_shared_by_them() {
+        let levels = [level("L1", 32e3, 1.0), level("L2", 1e6, 4.0), level("DRAM", f64::INFINITY, 104.0)];
+        let split = by_time(&levels, Estimate::new(29.0, 24.0, 34.0));
+        let names: Vec<&str> = split.iter().map(|served| served.level.as_str()).collect();
+        assert_eq!(names, ["L2", "DRAM"]);
+        assert_eq!((split[1].share.lo, split[1].share.value, split[1].share.hi), (0.2, 0.25, 0.3));
+        assert!((split.iter().map(|served| served.time.value).sum::<f64>() - 29.0).abs() < 1e-9);
+        // Below the first and above the last, one level serves all.
+        assert_eq!(by_time(&levels, Estimate::exact(0.9))[0].level, "L1");
+        assert_eq!(by_time(&levels, Estimate::exact(500.0))[0].time.value, 500.0);
+    }
+}
