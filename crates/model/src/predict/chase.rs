@@ -1,7 +1,7 @@
 //! `chase(AREA)`: each load takes its address from the one before.
 
 use super::figure::{Figure, Served, Source, widened};
-use super::known::{Cannot, Known};
+use super::known::{Cannot, Known, MEMORY};
 use super::split;
 use crate::latency;
 use crate::pattern::Access;
@@ -65,12 +65,13 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
             }
         }
     };
-    Ok(Figure { time, levels, source, why, pages, from_memory, remarks })
+    let waits = levels.iter().find(|served| served.level == MEMORY).map_or(0.0, |memory| memory.time.value);
+    Ok(Figure { time, levels, source, why, pages, from_memory, waits, remarks })
 }
 
 /// The share that memory serves; where levels are not known by name, all or nothing.
 fn memory_share(levels: &[Served], known: &Known<'_>, area: f64) -> f64 {
-    match levels.iter().find(|served| served.level == "DRAM") {
+    match levels.iter().find(|served| served.level == MEMORY) {
         Some(memory) => memory.share.value,
         None => f64::from(u8::from(levels.is_empty() && known.is_in_memory(area))),
     }

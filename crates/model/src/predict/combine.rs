@@ -16,6 +16,8 @@ pub(crate) struct Run {
     pub(crate) levels: Vec<Served>,
     /// Bytes in all.
     from_memory: f64,
+    /// Nanoseconds in all that are latency of memory.
+    waits: f64,
     pub(crate) remarks: Vec<String>,
 }
 
@@ -50,6 +52,7 @@ fn one(accesses: f64, figure: &Figure) -> Run {
         time: figure.time.scaled(accesses),
         levels: levels.collect(),
         from_memory: figure.from_memory * accesses,
+        waits: figure.waits * accesses,
         remarks: figure.remarks.clone(),
     }
 }
@@ -65,6 +68,7 @@ fn repeated(run: Run, times: f64) -> Run {
         time: run.time.scaled(times),
         levels: levels.collect(),
         from_memory: run.from_memory * times,
+        waits: run.waits * times,
         remarks: run.remarks,
     }
 }
@@ -80,31 +84,38 @@ fn together(runs: Vec<Run>, time: Estimate) -> Run {
         accesses: runs.iter().map(|run| run.accesses).sum(),
         time,
         from_memory: runs.iter().map(|run| run.from_memory).sum(),
+        waits: runs.iter().map(|run| run.waits).sum(),
         levels: split::joined(runs.into_iter().flat_map(|run| run.levels)),
         remarks,
     }
 }
 
-/// As long as the longest of them, and as what all of them draw from memory takes at the highest
-/// rate that was measured.
+/// As long as the longest of them, each with memory's latency beside the traffic of the others, and
+/// as long as what all of them draw from memory takes at the highest rate that was measured.
 fn beside(known: &Known<'_>, runs: Vec<Run>) -> Run {
-    let longest = largest(runs.iter().map(|run| run.time));
+    let slower: Vec<Estimate> = (0..runs.len()).map(|i| slowed(known, &runs, i)).collect();
+    let longest = largest(slower.iter().copied());
     let bytes: f64 = runs.iter().map(|run| run.from_memory).sum();
     let rate = known.bandwidth().and_then(|bandwidth| bandwidth.platform_maximum.estimate());
     let mut run = together(runs, longest);
-    let unknown = "threads are taken not to slow each other down in caches";
-    run.remarks.push(unknown.to_owned());
-    match rate.filter(|rate| rate.lo > 0.0) {
-        Some(rate) if bytes > 0.0 => {
-            let least = |rate: f64| bytes / rate * 1e9;
-            let least = Estimate::new(least(rate.value), least(rate.hi), least(rate.lo));
-            if least.value > longest.value {
-                run.remarks
-                    .push("memory's highest measured rate bounds what runs beside each other".to_owned());
-            }
-            run.time = largest([longest, least]);
+    run.remarks.push("threads are taken not to slow each other down in caches".to_owned());
+    if let Some(rate) = rate.filter(|rate| rate.lo > 0.0 && bytes > 0.0) {
+        let nanos = |rate: f64| bytes / rate * 1e9;
+        let least = Estimate::new(nanos(rate.value), nanos(rate.hi), nanos(rate.lo));
+        if least.value > longest.value {
+            run.remarks.push("memory's highest measured rate bounds what runs beside each other".to_owned());
         }
-        _ => {}
+        run.time = largest([longest, least]);
     }
     run
+}
+
+/// The time of one of these runs, while the others draw from memory for as long as they take.
+fn slowed(known: &Known<'_>, runs: &[Run], i: usize) -> Estimate {
+    let own = runs[i].time.value;
+    let others = || runs.iter().enumerate().filter(|(k, run)| *k != i && run.from_memory > 0.0);
+    let rate: f64 = runs.iter().map(|run| run.from_memory / run.time.value * 1e9).sum();
+    let overlap = others().map(|(_, run)| (run.time.value / own).min(1.0)).fold(0.0, f64::max);
+    let longer = if overlap > 0.0 { known.loaded(rate).unwrap_or(1.0) - 1.0 } else { 0.0 };
+    runs[i].time.scaled(1.0 + runs[i].waits * longer * overlap / own)
 }

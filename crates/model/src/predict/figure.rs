@@ -27,6 +27,8 @@ pub(crate) struct Figure {
     pub(crate) pages: String,
     /// What each access brings from memory, in bytes.
     pub(crate) from_memory: f64,
+    /// The part of `time` that is latency of memory, which grows beside other traffic.
+    pub(crate) waits: f64,
     pub(crate) remarks: Vec<String>,
 }
 

@@ -28,6 +28,9 @@ impl Cannot {
     }
 }
 
+/// The name of the level that is memory.
+pub(crate) const MEMORY: &str = "DRAM";
+
 /// A level of the record whose latency is resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownLevel {
@@ -49,7 +52,7 @@ impl<'a> Known<'a> {
         let mut levels: Vec<KnownLevel> = Vec::new();
         for level in &machine.levels {
             let Some(latency) = level.latency.ns.estimate().filter(|e| e.lo > 0.0) else { continue };
-            let is_memory = level.name == "DRAM";
+            let is_memory = level.name == MEMORY;
             let claimed = || level.size_claimed.value();
             let Some(size) =
                 (if is_memory { Some(f64::INFINITY) } else { level.size.value().or_else(claimed) })
@@ -179,6 +182,18 @@ impl<'a> Known<'a> {
             Some((s.size.0 as f64, quotient(Estimate::exact(line * 1e9), rate)))
         });
         Some(MeasuredCurve::new(times)?.at(area))
+    }
+
+    /// How many times longer a load from memory takes beside traffic of this many bytes a second in
+    /// all.
+    pub(crate) fn loaded(&self, rate: f64) -> Option<f64> {
+        let curves = &self.bandwidth()?.loaded;
+        let curve = curves.iter().find(|c| c.traffic == StreamKind::Read).or_else(|| curves.first())?;
+        let points = curve.points.iter();
+        let points = points.filter_map(|p| Some((p.rate.value()?, p.latency.ns.estimate()?)));
+        let measured = MeasuredCurve::new(points)?;
+        // The lowest rate is that of the loads alone.
+        Some((measured.at(rate).value / measured.at(0.0).value).max(1.0))
     }
 
     fn mlp(&self, pages: &str) -> Option<&'a MlpOfPages> {

@@ -6,7 +6,7 @@
 //! missed more often: the latency curve tells it.
 
 use super::figure::{Figure, Served, Source, largest, product, quotient, sum};
-use super::known::{Cannot, Known};
+use super::known::{Cannot, Known, MEMORY};
 use super::{chase, split};
 use crate::pattern::Access;
 use units::Estimate;
@@ -52,9 +52,10 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
     } else {
         sum(levels.iter().map(|served| served.time))
     };
-    let memory = levels.iter().find(|served| served.level == "DRAM");
+    let memory = levels.iter().find(|served| served.level == MEMORY);
     let from_memory = memory.map_or(chased.from_memory, |served| known.line() as f64 * served.share.value);
-    Ok(Figure { time, levels, source, why, pages: chased.pages, from_memory, remarks })
+    let waits = memory.map_or(0.0, |served| served.time.value);
+    Ok(Figure { time, levels, source, why, pages: chased.pages, from_memory, waits, remarks })
 }
 
 /// What levels serve of lines drawn at random, one at a time.

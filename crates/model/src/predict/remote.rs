@@ -2,7 +2,7 @@
 //! experiment measured of loads one after the other.
 
 use super::figure::{Figure, product, quotient, sum};
-use super::known::{Cannot, Known};
+use super::known::{Cannot, Known, MEMORY};
 use crate::pattern::Access;
 use records::machine::PlacementKind;
 use units::Estimate;
@@ -19,11 +19,14 @@ pub(crate) fn applied(known: &Known<'_>, access: &Access, mut figure: Figure) ->
     };
     let longer = quotient(remote, local);
     let factor = sum([Estimate::exact(1.0 - share), longer.scaled(share)]);
-    let Some(memory) = figure.levels.iter_mut().find(|served| served.level == "DRAM") else {
+    let Some(memory) = figure.levels.iter_mut().find(|served| served.level == MEMORY) else {
         figure.remarks.push("no level of this access is memory: its remote share changes nothing".to_owned());
         return Ok(figure);
     };
     memory.time = product(memory.time, factor);
+    if figure.waits > 0.0 {
+        figure.waits = memory.time.value;
+    }
     figure.time = sum(figure.levels.iter().map(|served| served.time));
     Ok(figure)
 }

@@ -20,6 +20,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
             why: format!("the measured rates of passes in order ({})", operation.word()),
             pages: "thp".to_owned(),
             from_memory,
+            waits: 0.0,
             remarks: Vec::new(),
         });
     }
@@ -38,6 +39,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
         why: "the measured curve of dependent loads in order".to_owned(),
         pages: curve.pages.asked.clone(),
         from_memory,
+        waits: 0.0,
         remarks,
     })
 }

@@ -50,6 +50,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access, step: Bytes) -> Result<
         why: "the measured latencies over strides".to_owned(),
         pages,
         from_memory: if known.is_in_memory(area) { line * new_lines } else { 0.0 },
+        waits: 0.0,
         remarks,
     })
 }

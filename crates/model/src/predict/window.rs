@@ -55,7 +55,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access, size: Bytes) -> Result<
         (measured, Vec::new(), Source::Curve, format!("the measured windows: {why}"))
     };
     let from_memory = if known.is_in_memory(area) { size.0 as f64 } else { 0.0 };
-    Ok(Figure { time, levels, source, why, pages, from_memory, remarks })
+    Ok(Figure { time, levels, source, why, pages, from_memory, waits: 0.0, remarks })
 }
 
 /// Between the windows and the areas that were measured.
