@@ -170,7 +170,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l machine -d 'A record of \'gleaner measure\' (\'-\' for standard input) [default: the one that \'gleaner measure\' left in ~/.cache/gleaner/machine.json]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l machine -d 'A record of \'gleaner measure\' (\'-\' for standard input) [default: the one that \'gleaner measure\' left in ~/.cache/gleaner/machine.json]; given several times: runs on one machine, whose differences widen the intervals' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l on -d 'Predict for this machine, too, and compare' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l if -d 'Where an access says nothing itself: pages=KIND, mlp=COUNT, n=COUNT, remote=SHARE' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l json -d 'Write the result to standard output as JSON, and text to standard error'

@@ -47,9 +47,10 @@ pub(crate) struct PredictArgs {
     pattern: String,
 
     /// A record of 'gleaner measure' ('-' for standard input) [default: the one that 'gleaner
-    /// measure' left in ~/.cache/gleaner/machine.json]
+    /// measure' left in ~/.cache/gleaner/machine.json]; given several times: runs on one machine,
+    /// whose differences widen the intervals
     #[arg(long, value_name = "RECORD")]
-    machine: Option<PathBuf>,
+    machine: Vec<PathBuf>,
 
     /// Predict for this machine, too, and compare
     #[arg(long, value_name = "RECORD")]
@@ -68,17 +69,14 @@ pub(crate) fn run(args: &PredictArgs, console: &Console) -> anyhow::Result<Exit>
         pattern::parse_setting(text, &mut defaults)
             .map_err(|e| Refusal::wrong_use(format!("--if '{text}'"), e.to_string()))?;
     }
-    let here = match &args.machine {
-        Some(path) => path.clone(),
-        None => usual_record()?,
-    };
-    let first = of_record(&here, &pattern, &defaults)?;
+    let here = if args.machine.is_empty() { vec![usual_record()?] } else { args.machine.clone() };
+    let first = of_runs(&here, &pattern, &defaults)?;
     let second = args.on.as_deref().map(|path| of_record(path, &pattern, &defaults)).transpose()?;
     let ratio = second.as_ref().and_then(|second| predict::compared(&first, second));
     if console.json() {
         let mut value = serde_json::to_value(&first)?;
         value["pattern"] = args.pattern.as_str().into();
-        value["machine"] = here.to_string_lossy().into();
+        value["machines"] = here.iter().map(|path| path.to_string_lossy()).collect();
         if let (Some(path), Some(second)) = (&args.on, &second) {
             let mut other = serde_json::to_value(second)?;
             other["machine"] = path.to_string_lossy().into();
@@ -111,9 +109,23 @@ fn usual_record() -> Result<PathBuf, Refusal> {
     })
 }
 
+fn of_runs(paths: &[PathBuf], pattern: &Pattern, defaults: &Options) -> anyhow::Result<Prediction> {
+    let documents = paths.iter().map(|path| records::read::<Machine>(path)).collect::<Result<Vec<_>, _>>()?;
+    let name = |place: usize| documents[place].body.host.processor.name.get();
+    if let Some(other) = (1..documents.len()).find(|&place| name(place) != name(0)) {
+        let what = format!("{} and {}", paths[0].display(), paths[other].display());
+        let why = "records of different processors are no runs of one machine";
+        return Err(Refusal::wrong_use(what, why).would_help("--on compares two machines").into());
+    }
+    let runs = documents.iter().zip(paths).map(|(document, path)| {
+        predict::predict(&document.body, pattern, defaults).map_err(|cannot| refusal(path, cannot))
+    });
+    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    Ok(predict::over_runs(&runs).expect("at least one record is named"))
+}
+
 fn of_record(path: &Path, pattern: &Pattern, defaults: &Options) -> anyhow::Result<Prediction> {
-    let document = records::read::<Machine>(path)?;
-    Ok(predict::predict(&document.body, pattern, defaults).map_err(|cannot| refusal(path, cannot))?)
+    of_runs(&[path.to_owned()], pattern, defaults)
 }
 
 fn refusal(path: &Path, cannot: Cannot) -> Refusal {

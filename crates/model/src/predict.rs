@@ -16,6 +16,7 @@ mod known;
 mod rand;
 mod remote;
 mod result;
+mod runs;
 mod seq;
 mod split;
 mod stride;
@@ -24,6 +25,7 @@ mod window;
 
 pub use known::Cannot;
 pub use result::{LevelPart, Part, Prediction, Source};
+pub use runs::over_runs;
 pub use text::{compared, text};
 
 use crate::pattern::{Access, Kind, Options, Pattern};

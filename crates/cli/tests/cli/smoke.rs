@@ -160,6 +160,9 @@ fn predict() {
     // Another machine, here the same.
     let other = serde_json::from_str::<serde_json::Value>(&predict(&["--json", "--on", "machine.json"]));
     assert_eq!(other.unwrap()["on"]["times_as_long"]["value"].as_f64(), Some(1.0));
+    // Two runs, here the same, and how much they differ.
+    let runs = predict(&["--machine", "machine.json"]);
+    assert!(runs.contains("by 2 runs, of which the slowest says 0% more"), "{runs}");
     // The place of an error in the pattern is told.
     let output =
         gleaner(&place, &["predict", "--machine", "machine.json", "chase(64)); seq"]).output().unwrap();
