@@ -45,6 +45,10 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
         parts.push(Part::of(&access, accesses, &figure));
         Ok((accesses, figure))
     })?;
+    if !(run.accesses.is_finite() && run.time.hi.is_finite()) {
+        let (what, why) = ("pattern".to_owned(), "more accesses than can be counted".to_owned());
+        return Err(Cannot { what, why, would_help: None });
+    }
     let place = |name: &str| known.levels.iter().position(|level| level.name == name).unwrap_or(usize::MAX);
     run.levels.sort_by_key(|served| place(&served.level));
     if machine.run.grade.verdict == Verdict::Noisy {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use units::Bytes;
 
-/// Parentheses inside parentheses, at most.
+/// Parentheses and repetitions inside each other, at most.
 const DEEPEST: usize = 32;
 
 const OPERATIONS: [StreamKind; 6] = [
@@ -129,17 +129,17 @@ impl Parser<'_> {
 
     fn repeated(&mut self, depth: usize) -> Result<Pattern, PatternError> {
         let at = self.token();
+        if depth > DEEPEST {
+            return Err(self.error(at, "too many parentheses or repetitions inside each other"));
+        }
         if self.at(&at).starts_with(|c: char| c.is_ascii_digit()) {
             self.place = at.end;
             let times = count(self.at(&at)).filter(|n| n.fract() == 0.0 && *n >= 1.0);
             let times = times.ok_or_else(|| self.error(at, "expected a count, as in '10 * seq(1M)'"))?;
             self.expect("*", "expected '*' behind a count")?;
-            return Ok(Pattern::Times(times as u64, Box::new(self.repeated(depth)?)));
+            return Ok(Pattern::Times(times as u64, Box::new(self.repeated(depth + 1)?)));
         }
         if self.take("(") {
-            if depth == DEEPEST {
-                return Err(self.error(at, "too many parentheses inside each other"));
-            }
             let inner = self.in_turn(depth + 1)?;
             self.expect(")", "expected ')'")?;
             return Ok(inner);
@@ -327,8 +327,26 @@ mod tests {
         ] {
             assert!(refused(text).starts_with(told), "{text}: {}", refused(text));
         }
-        let deep = format!("{}seq(1M){}", "(".repeat(40), ")".repeat(40));
-        assert!(refused(&deep).contains("too many parentheses"));
+        for deep in [format!("{}seq(1M){}", "(".repeat(40), ")".repeat(40)), "1 * ".repeat(100_000)] {
+            assert!(refused(&deep).contains("too many parentheses"));
+        }
         assert!(parse_setting("pages=3M", &mut Options::default()).is_err());
+    }
+
+    #[test]
+    fn whatever_is_written_is_read_or_refused() {
+        let words = [
+            "seq", "rand", "chase", "window", "stride", "(", ")", ";", "||", "|", "*", ",", "=", "1M", "64",
+            "2.5", "n", "mlp", "pages", "remote", "op", "copy", "2M", "50%", " ", "ä", "-1", "1e300", "",
+        ];
+        let mut random = units::Rng::new(5);
+        for _ in 0..20_000 {
+            let length = random.below(14);
+            let text: String =
+                (0..length).map(|_| words[random.below(words.len() as u64) as usize]).collect();
+            if let Err(error) = parse(&text) {
+                assert!(!error.to_string().is_empty());
+            }
+        }
     }
 }
