@@ -3,7 +3,7 @@
 
 use crate::fit::Residual;
 use crate::hinge::{self, Bounds};
-use records::machine::Machine;
+use records::machine::{LoadedCurve, Machine};
 use serde::Serialize;
 use units::{Estimate, Quantity, Unit};
 
@@ -37,7 +37,7 @@ pub struct Bend {
 }
 
 /// Nanoseconds for each GB/s, in place of each byte a second.
-const GIGA: f64 = 1e9;
+pub(crate) const GIGA: f64 = 1e9;
 
 /// All such fits that the record has points for.
 pub fn bends(machine: &Machine) -> Vec<Bend> {
@@ -52,11 +52,15 @@ pub fn bends(machine: &Machine) -> Vec<Bend> {
     }
     let bandwidth = machine.experiments.bandwidth.as_ref().and_then(|outcome| outcome.result.as_ref());
     for curve in bandwidth.iter().flat_map(|bandwidth| &bandwidth.loaded) {
-        let points = curve.points.iter();
-        let points = points.filter_map(|p| Some((p.rate.value()? / GIGA, p.latency.ns.value()?)));
-        all.extend(one(Curve::Loaded, curve.traffic.word(), points));
+        all.extend(one(Curve::Loaded, curve.traffic.word(), loaded(curve).into_iter()));
     }
     all
+}
+
+/// GB/s and nanoseconds.
+pub(crate) fn loaded(curve: &LoadedCurve) -> Vec<(f64, f64)> {
+    let points = curve.points.iter();
+    points.filter_map(|p| Some((p.rate.value()? / GIGA, p.latency.ns.value()?))).collect()
 }
 
 fn one(curve: Curve, on: &str, points: impl Iterator<Item = (f64, f64)>) -> Option<Bend> {

@@ -15,6 +15,7 @@ mod figure;
 mod known;
 mod rand;
 mod remote;
+mod repeated;
 mod result;
 mod runs;
 mod seq;
@@ -36,11 +37,12 @@ use records::machine::{Machine, Verdict};
 /// Predicts this pattern; `defaults` hold where an access says nothing itself.
 pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Result<Prediction, Cannot> {
     let known = Known::new(machine);
+    let difference = repeated::difference(&known);
     let mut parts = Vec::new();
     let mut run = combine::run(&known, pattern, &mut |access| {
         let options = access.options.or(defaults);
         let access = Access { options, ..access.clone() };
-        let figure = figure_of(&known, &access)?;
+        let figure = repeated::allowed_for(figure_of(&known, &access)?, difference);
         let accesses = access.accesses(known.line());
         parts.push(Part::of(&access, accesses, &figure));
         Ok((accesses, figure))
@@ -51,6 +53,15 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     }
     let place = |name: &str| known.levels.iter().position(|level| level.name == name).unwrap_or(usize::MAX);
     run.levels.sort_by_key(|served| place(&served.level));
+    match difference {
+        Some(difference) => run.remarks.push(format!(
+            "two experiments of this record differ by up to {:.0}% in the same latency: intervals allow for it",
+            100.0 * difference
+        )),
+        None => run.remarks.push(
+            "the record measured nothing twice ('gleaner measure threads' does): intervals may be too narrow".to_owned(),
+        ),
+    }
     if machine.run.grade.verdict == Verdict::Noisy {
         run.remarks
             .push("the record graded itself noisy: its figures may be off by more than they say".to_owned());

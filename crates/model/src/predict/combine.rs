@@ -99,6 +99,10 @@ fn beside(known: &Known<'_>, runs: Vec<Run>) -> Run {
     let rate = known.bandwidth().and_then(|bandwidth| bandwidth.platform_maximum.estimate());
     let mut run = together(runs, longest);
     run.remarks.push("threads are taken not to slow each other down in caches".to_owned());
+    if run.waits > 0.0 && known.loaded(0.0).is_none() {
+        run.remarks
+            .push("what traffic does to latency is not resolved in this record, and left out".to_owned());
+    }
     if let Some(rate) = rate.filter(|rate| rate.lo > 0.0 && bytes > 0.0) {
         let nanos = |rate: f64| bytes / rate * 1e9;
         let least = Estimate::new(nanos(rate.value), nanos(rate.hi), nanos(rate.lo));

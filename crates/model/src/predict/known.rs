@@ -2,6 +2,9 @@
 
 use super::curve::MeasuredCurve;
 use super::figure::{product, quotient};
+use crate::bends;
+use crate::fit::Residual;
+use crate::hinge;
 use crate::pattern::{Access, USUAL_LINE};
 use records::host::ThpMode;
 use records::machine::{self as record, Curve, Machine, MlpOfPages, Pattern, StreamKind, Windows};
@@ -27,6 +30,9 @@ impl Cannot {
         Self { would_help, ..Self::new(access, format!("the record has no {what}")) }
     }
 }
+
+/// At p90, the lines through latency beside traffic; else they are not used.
+const MOST_OFF: f64 = 0.10;
 
 /// The name of the level that is memory.
 pub(crate) const MEMORY: &str = "DRAM";
@@ -185,15 +191,19 @@ impl<'a> Known<'a> {
     }
 
     /// How many times longer a load from memory takes beside traffic of this many bytes a second in
-    /// all.
+    /// all, by the lines fitted to latency beside traffic; `None` where they do not describe it.
     pub(crate) fn loaded(&self, rate: f64) -> Option<f64> {
         let curves = &self.bandwidth()?.loaded;
         let curve = curves.iter().find(|c| c.traffic == StreamKind::Read).or_else(|| curves.first())?;
-        let points = curve.points.iter();
-        let points = points.filter_map(|p| Some((p.rate.value()?, p.latency.ns.estimate()?)));
-        let measured = MeasuredCurve::new(points)?;
-        // The lowest rate is that of the loads alone.
-        Some((measured.at(rate).value / measured.at(0.0).value).max(1.0))
+        let points = bends::loaded(curve);
+        let hinge = hinge::fit(&points)?.hinge;
+        if Residual::of(hinge.relative_residuals(&points)).p90 > MOST_OFF {
+            return None;
+        }
+        let alone = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
+        let rate = (rate / bends::GIGA).clamp(alone, most);
+        Some((hinge.y(rate) / hinge.y(alone)).max(1.0))
     }
 
     fn mlp(&self, pages: &str) -> Option<&'a MlpOfPages> {
