@@ -25,6 +25,7 @@ mod live;
 mod measure;
 mod model;
 mod plain;
+mod predict;
 mod profile;
 mod progress;
 mod proof;
@@ -82,6 +83,7 @@ enum Verb {
     Report(report::ReportArgs),
     Model(model::ModelArgs),
     Compare(compare::CompareArgs),
+    Predict(predict::PredictArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -101,6 +103,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Report(args) => report::run(args, console),
         Verb::Model(args) => model::run(args, console),
         Verb::Compare(args) => compare::run(args, console),
+        Verb::Predict(args) => predict::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

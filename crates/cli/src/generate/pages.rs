@@ -134,6 +134,20 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "The same for runs in any files, for scripts.",
             ),
         ],
+        "gleaner-predict" => &[
+            (
+                "gleaner predict 'chase(64M)'",
+                "Predict a pass through a linked list of 64 MiB on this machine.",
+            ),
+            (
+                "gleaner predict --machine m.json --on other.json '8 * rand(1G, mlp=4); seq(2G)'",
+                "Predict eight passes of random reads, then a scan, on two machines.",
+            ),
+            (
+                "gleaner predict --json --if pages=2M 'rand(1G)' | jq .per_access.value",
+                "Print the nanoseconds of each read with huge pages, for a script.",
+            ),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }
@@ -141,7 +155,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
 
 const MACHINE: Entry = (
     "~/.cache/gleaner/machine.json",
-    "The machine record that 'gleaner measure' leaves and 'gleaner harvest' uses (below XDG_CACHE_HOME, if that is set).",
+    "The machine record that 'gleaner measure' leaves and other verbs use (below XDG_CACHE_HOME, if that is set).",
 );
 const TWINS: Entry =
     ("~/.cache/gleaner/twins/", "Rewritten programs, kept from run to run; may be removed at any time.");
@@ -157,6 +171,7 @@ pub(super) fn files(verb: &str) -> &'static [Entry] {
             ),
             ("/tmp/gleaner-machine-*.json", "A record that could not be written to the requested place."),
         ],
+        "gleaner-predict" => &[MACHINE],
         "gleaner-tour" => &[("gleaner-tour/machine.json", "The machine record."), MACHINE],
         _ => &[],
     }
@@ -178,6 +193,7 @@ const OUTPUT: [Entry; 4] = [
 pub(super) fn environment(verb: &str) -> Vec<Entry> {
     let own: &[Entry] = match verb {
         "gleaner" | "gleaner-harvest" | "gleaner-measure" | "gleaner-tour" => &[HOME, TMPDIR],
+        "gleaner-predict" => &[HOME],
         _ => &[],
     };
     own.iter().chain(&OUTPUT).copied().collect()
