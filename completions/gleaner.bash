@@ -19,6 +19,9 @@ _gleaner() {
             gleaner,annotate)
                 cmd="gleaner__subcmd__annotate"
                 ;;
+            gleaner,compare)
+                cmd="gleaner__subcmd__compare"
+                ;;
             gleaner,doctor)
                 cmd="gleaner__subcmd__doctor"
                 ;;
@@ -65,7 +68,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model help generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model compare help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -90,6 +93,52 @@ _gleaner() {
                     return 0
                     ;;
                 --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__compare)
+            opts="-o -q -h --ab --repeat --output --min-effect --fail-on --format --seed --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --ab)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-effect)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "regression inconclusive" -- "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text md html json" -- "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -263,7 +312,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__measure)
-            opts="-o -q -h --quick --thorough --cpu --seed --format --csv --output --max-memory --json --quiet --help clock latency tlb mlp rob stride prefetch numa threads bandwidth windows c2c yield"
+            opts="-o -q -h --quick --thorough --cpu --seed --format --csv --output --repeat --max-memory --json --quiet --help clock latency tlb mlp rob stride prefetch numa threads bandwidth windows c2c yield"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -290,6 +339,10 @@ _gleaner() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

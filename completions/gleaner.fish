@@ -40,6 +40,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a re
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "compare" -d 'Compare records: what became slower, what became faster, what is the same'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -58,6 +59,7 @@ lat_mem_rd\t'Two columns, as lmbench\'s lat_mem_rd prints them: size in MB and l
 csv\t'Every point of every experiment'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l csv -d 'Also write each experiment\'s points as CSV into this directory' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s o -l output -d 'Write the record to this file (\'-\' for standard output); a run that is stopped does not replace the record of a complete run, but writes NAME.interrupted.json beside it' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l repeat -d 'Measure this number of times, for \'gleaner compare\': -o names a directory, which gets a record for each run' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l max-memory -d 'Use no more memory than this, for example 512M' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Measure fewer points, and each less often: everything takes a minute'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'Measure more points, and each more often, for narrower intervals: everything takes twenty minutes'
@@ -169,6 +171,20 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l ab -d 'Measure two settings in turns, and compare them: each is text with arguments of \'gleaner measure\', variables as NAME=VALUE, and thp=never for small pages alone' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l repeat -d 'With --ab: runs of each setting' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s o -l output -d 'With --ab: keep the records in this directory, below \'a\' and \'b\'' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l min-effect -d 'The smallest effect that matters' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l fail-on -d 'Exit with 4 if a headline figure regressed, with 5 if one is inconclusive' -r -f -a "regression\t'A headline figure became worse'
+inconclusive\t'Of a headline figure it is not known, or a side has one run'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l format -d 'How to print the result' -r -f -a "text\t'Tables'
+md\t'Markdown, for a pull request or a ticket'
+html\t'One HTML page that needs no network'
+json\t'Everything, for scripts (the same as --json)'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l seed -d 'Seed of the random draws' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

@@ -1,4 +1,4 @@
-//! How a run ends: the four exit codes, and one line for each thing that could not be done.
+//! How a run ends: the exit codes, and one line for each thing that could not be done.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,6 +12,10 @@ pub(crate) enum Exit {
     Failed = 1,
     WrongUse = 2,
     NotPossibleHere = 3,
+    /// A comparison found what it was asked to fail on: something became worse.
+    Regressed = 4,
+    /// The same: of something it is not known.
+    Inconclusive = 5,
 }
 
 impl From<Exit> for ExitCode {

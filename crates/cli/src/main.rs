@@ -10,6 +10,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // see above
 
 mod annotate;
+mod compare;
 mod console;
 mod cpu;
 mod csv;
@@ -24,6 +25,7 @@ mod live;
 mod measure;
 mod model;
 mod plain;
+mod predict;
 mod profile;
 mod progress;
 mod proof;
@@ -45,7 +47,8 @@ use failure::Exit;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 the measurement, the check or the program failed; 2 wrong use; 3 not possible on this host. \
+Exit codes: 0 done; 1 the measurement, the check or the program failed; 2 wrong use; 3 not possible on this host; \
+4 something regressed, 5 something is inconclusive ('gleaner compare --fail-on'). \
 After 'gleaner harvest' the exit code is that of the program which was run.";
 
 /// Measures how long a core stalls on memory, shows which loads make it stall, and runs other
@@ -79,6 +82,8 @@ enum Verb {
     Export(export::ExportArgs),
     Report(report::ReportArgs),
     Model(model::ModelArgs),
+    Compare(compare::CompareArgs),
+    Predict(predict::PredictArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -97,6 +102,8 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Export(args) => export::run(args, console),
         Verb::Report(args) => report::run(args, console),
         Verb::Model(args) => model::run(args, console),
+        Verb::Compare(args) => compare::run(args, console),
+        Verb::Predict(args) => predict::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

@@ -1,5 +1,7 @@
 //! `gleaner measure`: runs experiments and writes what they found.
 
+pub(crate) mod repeat;
+
 use crate::console::Console;
 use crate::failure::{self, Exit, OutputError, Refusal};
 use crate::{cpu, csv, live, results, save, summary};
@@ -67,6 +69,11 @@ pub(crate) struct MeasureArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Measure this number of times, for 'gleaner compare': -o names a directory, which gets a
+    /// record for each run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+
     /// Use no more memory than this, for example 512M
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_memory: Option<Bytes>,
@@ -88,6 +95,7 @@ impl MeasureArgs {
             format: Format::Text,
             csv: None,
             output: Some(output.to_owned()),
+            repeat: 1,
             max_memory: None,
             for_harvest: true,
         }
@@ -106,6 +114,9 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit> {
+    if args.repeat > 1 {
+        return repeat::run(args, console);
+    }
     let console = &console.with_output(args.output.as_deref());
     if let Some(cpu) = args.cpu {
         cpu::check(cpu)?;

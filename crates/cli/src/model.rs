@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 /// Fit levels of the memory hierarchy, with sizes and costs, to a machine record
 ///
-/// Two experiments are fitted: the latency of dependent loads, and windows. Nothing that the host
+/// Levels are fitted to the latency of dependent loads and to windows; straight lines with a bend
+/// to accesses in sequence, chains side by side and latency beside traffic. Nothing that the host
 /// says of its caches is used. Intervals come from the residuals of this one record; a boundary is
 /// only reported if both halves of the measured areas show it.
 #[derive(Debug, Args)]
@@ -21,16 +22,20 @@ pub(crate) struct ModelArgs {
 pub(crate) fn run(args: &ModelArgs, console: &Console) -> anyhow::Result<Exit> {
     let document = records::read::<Machine>(&args.record)?;
     let fits = ::model::fits(&document.body);
+    let bends = ::model::bends(&document.body);
+    let nothing = fits.is_empty() && bends.is_empty();
     if console.json() {
-        console.value(&serde_json::json!({ "fits": fits }))?;
-    } else if !fits.is_empty() {
-        let next = "next: 'gleaner report' draws the points of this record\n";
-        console.text(&format!("{}\n{next}", ::model::text(&fits)))?;
+        console.value(&serde_json::json!({ "fits": fits, "bends": bends }))?;
+    } else if !nothing {
+        let next = "next: 'gleaner predict' answers what a pattern of accesses takes\n";
+        let texts = [::model::text(&fits), ::model::bends_text(&bends), next.to_owned()];
+        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        console.text(&texts.join("\n"))?;
     }
-    if fits.is_empty() {
+    if nothing {
         console.remark(
-            "nothing to fit: the record has no points of the latency of dependent loads or of windows; \
-             'gleaner measure latency windows' measures both",
+            "nothing to fit: the record has no points of the latency of dependent loads or of windows, and none \
+             of loads at once; 'gleaner measure latency windows mlp bandwidth' measures all",
         );
     }
     Ok(Exit::Done)

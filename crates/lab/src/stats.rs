@@ -4,17 +4,9 @@
 
 use crate::rng::Rng;
 use units::Estimate;
+pub use units::quantile_sorted;
 
 const RESAMPLES: usize = 1000;
-
-/// The `q` quantile (0 ..= 1) of sorted values, linear between neighbours.
-pub fn quantile_sorted(sorted: &[f64], q: f64) -> f64 {
-    assert!(!sorted.is_empty(), "quantile of nothing");
-    let at = q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
-    let (below, share) = (at.floor() as usize, at.fract());
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * share
-}
 
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut v = values.to_vec();

@@ -1,11 +1,15 @@
 //! A fit as it is shown and written: quantities with intervals.
 
-use crate::staircase::{self, Chosen, Sample};
+use crate::identify::{Identifiable, identify};
+use crate::points::Points;
+use crate::profile;
+use crate::sample::Sample;
+use crate::staircase::{self, Chosen, Fixed};
 use serde::Serialize;
-use units::{Estimate, Quantity, Unit};
+use units::{Estimate, Quantity, Unit, quantile_sorted};
 
-/// Fits to resampled points move a break by this factor at least: 0.03 octaves.
-const SIZE_RESOLUTION: f64 = 1.021;
+/// The most that areas held back may be off by for a fit that describes its points.
+const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
 
 /// The experiment whose points were fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,14 +34,18 @@ pub struct Fit {
     /// By how much the information criterion is worse with one level less, and with one more.
     pub one_level_less: Option<f64>,
     pub one_level_more: Option<f64>,
-    /// Why costs and sizes cannot be told apart further; empty if they can.
-    pub identifiable: Vec<String>,
+    /// Whether the points tell costs and sizes apart.
+    pub identifiable: Identifiable,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
     /// Where the next level begins: this level's size and that of all before it.
     pub size: Quantity,
+    /// The TLB level whose measured reach is this size: then it is this TLB's misses that cost, or
+    /// a cache of the same size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<u32>,
     /// Of a load, or of a line of a window, in this level.
     pub cost: Quantity,
     /// Of a window, however many lines it has.
@@ -51,64 +59,124 @@ pub struct Residual {
     pub p90: f64,
 }
 
-impl Residual {
-    fn of(mut relative: Vec<f64>) -> Self {
-        relative.sort_by(f64::total_cmp);
-        Self { median: quantile(&relative, 0.5), p90: quantile(&relative, 0.9) }
+impl Fit {
+    /// Whether areas may be predicted by it.
+    pub fn is_good(&self) -> bool {
+        self.held_back.median <= GOOD.median && self.held_back.p90 <= GOOD.p90
     }
 }
 
-/// Of ascending values, of which there is at least one.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+impl Residual {
+    pub(crate) fn of(mut relative: Vec<f64>) -> Self {
+        relative.sort_by(f64::total_cmp);
+        Self { median: quantile_sorted(&relative, 0.5), p90: quantile_sorted(&relative, 0.9) }
+    }
+}
+
+/// How much memory a level of the TLB translates, as the tlb experiment found it, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    pub(crate) level: u32,
+    pub(crate) bytes: Estimate,
+}
+
+/// A fit that can be asked for areas.
+pub(crate) struct Fitted {
+    pub(crate) fit: Fit,
+    chosen: Chosen,
+}
+
+impl Fitted {
+    /// The time of an access in the mean over this area.
+    pub(crate) fn time(&self, area: f64, lines: f64) -> Estimate {
+        let all = self.chosen.resampled.iter().map(|fit| fit.time(area, lines)).collect();
+        interval(self.chosen.best.time(area, lines), all)
+    }
+
+    /// For each level that has a part of this area: its share and what an access to it costs.
+    pub(crate) fn levels(&self, area: f64, lines: f64) -> Vec<(f64, f64)> {
+        let best = &self.chosen.best;
+        let ends = best.breaks.iter().copied().chain([f64::INFINITY]);
+        let mut from = 0.0;
+        let levels = ends.zip(best.costs()).map(|(end, (fixed, each_line))| {
+            let share = ((end.min(area) - from) / area).max(0.0);
+            from = end;
+            (share, fixed + each_line * lines)
+        });
+        levels.filter(|(share, _)| *share > 0.0).collect()
+    }
+}
+
+fn interval(value: f64, mut all: Vec<f64>) -> Estimate {
+    all.sort_by(f64::total_cmp);
+    Estimate::new(value, quantile_sorted(&all, 0.025), quantile_sorted(&all, 0.975))
 }
 
 /// The fit to these points; `None` if they are too few.
-pub(crate) fn fit(of: Of, pages: &str, vectorised: bool, samples: &[Sample]) -> Option<Fit> {
+pub(crate) fn fit(
+    of: Of,
+    pages: &str,
+    vectorised: bool,
+    samples: &[Sample],
+    reaches: &[Reach],
+) -> Option<Fitted> {
     let chosen = staircase::choose(samples)?;
-    let levels = (0..chosen.best.steps.len()).map(|level| describe(of, &chosen, level)).collect();
-    let mut identifiable = Vec::new();
-    if of == Of::Latency {
-        identifiable.push(
+    let points = Points::new(samples);
+    let level = |level| describe(of, &points, &chosen, level, reaches);
+    let levels: Vec<Level> = (0..chosen.best.steps.len()).map(level).collect();
+    let mut remarks = Vec::new();
+    let tlb = levels.iter().filter_map(|level| level.tlb).map(|level| level.to_string()).collect::<Vec<_>>();
+    if !tlb.is_empty() {
+        remarks.push(format!(
+            "a size is the reach of TLB level {}: what costs behind it are its misses, or those of a cache of this size",
+            tlb.join(" and of level ")
+        ));
+    } else if of == Of::Latency && reaches.is_empty() {
+        remarks.push(
             "a cache and a TLB add terms of the same form; a curve of one kind of page does not tell them apart"
                 .to_owned(),
         );
     }
-    Some(Fit {
+    let fit = Fit {
         of,
         pages: pages.to_owned(),
         vectorised,
         levels,
         residual: Residual::of(chosen.best.relative_residuals(samples)),
-        held_back: Residual::of(chosen.held_back),
+        held_back: Residual::of(chosen.held_back.clone()),
         one_level_less: chosen.one_less,
         one_level_more: chosen.one_more,
-        identifiable,
-    })
+        identifiable: identify(samples, &chosen.best, remarks),
+    };
+    Some(Fitted { fit, chosen })
 }
 
-fn describe(of: Of, chosen: &Chosen, level: usize) -> Level {
-    let estimate = |value: f64, all: Vec<f64>| {
-        let mut all = all;
-        all.sort_by(f64::total_cmp);
-        Estimate::new(value, quantile(&all, 0.025), quantile(&all, 0.975))
-    };
-    let cost = |part: fn((f64, f64)) -> f64| {
+fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize, reaches: &[Reach]) -> Level {
+    let cost = |of_lines: bool| {
+        let part = |cost: (f64, f64)| if of_lines { cost.1 } else { cost.0 };
+        let value = part(chosen.best.costs()[level]);
         let all = chosen.resampled.iter().map(|fit| part(fit.costs()[level])).collect();
-        Quantity::modelled(estimate(part(chosen.best.costs()[level]), all), Unit::Nanos)
+        let mut found = interval(value, all);
+        if value > found.hi / 2.0 {
+            // Where it is not near zero, the likelihood tells more than the resampled residuals.
+            let fixed = |at: f64| Fixed::Cost { level, of_lines, at };
+            let (lo, hi) = profile::interval(points, &chosen.best, value, fixed);
+            found = Estimate::new(value, lo, hi);
+        }
+        Quantity::modelled(found, Unit::Nanos)
     };
     let size = match (chosen.best.breaks.get(level), chosen.confirmed.get(level)) {
         (Some(&at), Some(true)) => {
-            let all = chosen.resampled.iter().map(|fit| fit.breaks[level]).collect();
-            let found = estimate(at, all);
-            let (lo, hi) = (at / SIZE_RESOLUTION, at * SIZE_RESOLUTION);
-            Quantity::modelled(Estimate::new(at, found.lo.min(lo), found.hi.max(hi)), Unit::Bytes)
+            let (lo, hi) = profile::interval(points, &chosen.best, at, |at| Fixed::Break { k: level, at });
+            Quantity::modelled(Estimate::new(at, lo, hi), Unit::Bytes)
         }
         (Some(_), _) => Quantity::unresolved("not detected: the halves of the areas do not agree on it"),
         (None, _) => Quantity::unresolved("no end within the areas measured"),
     };
+    let tlb = size.estimate().and_then(|size| reaches.iter().find(|reach| reach.bytes.overlaps(&size)));
+    let tlb = tlb.map(|reach| reach.level);
     match of {
-        Of::Windows => Level { size, cost: cost(|c| c.1), per_window: Some(cost(|c| c.0)) },
-        Of::Latency => Level { size, cost: cost(|c| c.0), per_window: None },
+        Of::Windows => Level { size, tlb, cost: cost(true), per_window: Some(cost(false)) },
+        Of::Latency => Level { size, tlb, cost: cost(false), per_window: None },
     }
 }

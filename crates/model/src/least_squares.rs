@@ -13,6 +13,10 @@ impl Normal {
         Self { square: vec![vec![0.0; columns]; columns], right: vec![0.0; columns], target: 0.0 }
     }
 
+    pub(crate) fn from_sums(square: Vec<Vec<f64>>, right: Vec<f64>, target: f64) -> Self {
+        Self { square, right, target }
+    }
+
     pub(crate) fn add(&mut self, row: &[f64], target: f64) {
         for (i, &x) in row.iter().enumerate() {
             for (sum, &y) in self.square[i].iter_mut().zip(row) {

@@ -1,5 +1,6 @@
 //! Fits of a machine record: how many levels the memory hierarchy has, how large they are and what
-//! they cost, each with an interval, and how well the fit predicts areas that it has not seen.
+//! they cost, each with an interval, and how well the fit predicts areas that it has not seen; and
+//! predictions of access patterns from them.
 //!
 //! Sizes that the host claims are never inputs.
 //!
@@ -7,16 +8,29 @@
 //! in [`fits`].
 #![forbid(unsafe_code)]
 
+mod bends;
 mod fit;
+mod hinge;
+mod identify;
 mod latency;
 mod least_squares;
-mod random;
+pub mod pattern;
+mod points;
+pub mod predict;
+mod profile;
+mod reach;
+mod sample;
+mod segments;
 mod staircase;
+#[cfg(test)]
+mod synthetic;
 mod text;
 mod windows;
 
+pub use bends::{Bend, Curve, bends};
 pub use fit::{Fit, Level, Of, Residual};
-pub use text::text;
+pub use identify::{Identifiable, Together};
+pub use text::{bends_text, text};
 
 use records::machine::Machine;
 
@@ -25,7 +39,8 @@ pub fn fits(machine: &Machine) -> Vec<Fit> {
     let experiments = &machine.experiments;
     let windows = experiments.windows.as_ref().and_then(|outcome| outcome.result.as_ref());
     let latency = experiments.latency.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let mut fits = windows.map(windows::fits).unwrap_or_default();
-    fits.extend(latency.map(latency::fits).unwrap_or_default());
+    let tlb = experiments.tlb.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let mut fits = windows.map(|windows| windows::fits(windows, tlb)).unwrap_or_default();
+    fits.extend(latency.map(|latency| latency::fits(latency, tlb)).unwrap_or_default());
     fits
 }

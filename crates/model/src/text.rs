@@ -1,11 +1,10 @@
 //! Fits as text for people.
 
+use crate::bends::{Bend, Curve};
 use crate::fit::{Fit, Of, Residual};
+use crate::identify::Identifiable;
 use std::fmt::Write;
 use units::Quantity;
-
-/// The most that areas held back may be off by for a fit that describes its points.
-const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
 
 /// A short table for each fit.
 pub fn text(fits: &[Fit]) -> String {
@@ -28,17 +27,51 @@ fn one(fit: &Fit) -> String {
         let _ = writeln!(text, "  {}  costs {cost}; up to {}", number + 1, show(&level.size));
     }
     let _ = writeln!(text, "  off by {}; areas held back: {}", off(fit.residual), off(fit.held_back));
-    let held = fit.held_back;
-    if held.median > GOOD.median || held.p90 > GOOD.p90 {
+    if !fit.is_good() {
         let _ = writeln!(text, "  these levels do not describe the curve well: do not predict by them");
     }
     let change = |change: Option<f64>| change.map_or("-".to_owned(), |by| format!("{by:+.1}"));
     let (less, more) = (change(fit.one_level_less), change(fit.one_level_more));
     let _ = writeln!(text, "  BIC with one level less {less}, with one more {more}");
-    for why in &fit.identifiable {
+    let Identifiable { parameters, rank, condition, together, remarks } = &fit.identifiable;
+    let _ = writeln!(text, "  identifiable: rank {rank} of {parameters}, condition {condition:.0}");
+    for pair in together {
+        let [a, b] = &pair.parameters;
+        let _ = writeln!(text, "  hardly told apart: {a} and {b} (correlation {:.2})", pair.correlation);
+    }
+    for why in remarks {
         let _ = writeln!(text, "  {why}");
     }
     text
+}
+
+/// A few lines for each curve that is no levels.
+pub fn bends_text(bends: &[Bend]) -> String {
+    bends.iter().map(bend).collect::<Vec<_>>().join("\n")
+}
+
+fn bend(bend: &Bend) -> String {
+    let (start, slope, on) = (bend.start.brief(), bend.slope.brief(), &bend.on);
+    let behind = |what: &str| match &bend.bend {
+        Quantity::Resolved { .. } => {
+            format!("  from {} on, {} {what}\n", bend.bend.brief(), bend.slope_behind.brief())
+        }
+        Quantity::Unresolved { unresolved } => format!("  {unresolved}\n"),
+    };
+    let told = match bend.curve {
+        Curve::Sequence => {
+            format!("accesses in sequence, {on} pages\n  {slope} an access, and {start} besides\n")
+        }
+        Curve::Chains => format!(
+            "chains side by side, {on} pages\n  {start} a step alone, and {slope} for each chain\n{}",
+            behind("for each further one")
+        ),
+        Curve::Loaded => format!(
+            "latency beside traffic ({on})\n  {start} without traffic, and {slope} for each GB/s\n{}",
+            behind("for each further one")
+        ),
+    };
+    format!("{told}  off by {}\n", off(bend.residual))
 }
 
 /// The value with its interval.

@@ -34,6 +34,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner measure --quick latency mlp", "Measure two experiments only, with fewer points."),
             ("gleaner measure -o machine.json --csv points", "Choose the file, and write all points as CSV."),
             (
+                "gleaner measure latency --repeat 5 -o before",
+                "Measure five times, into before/1.json to before/5.json, to compare with later runs.",
+            ),
+            (
                 "gleaner measure --cpu 3 --seed 42",
                 "Measure on CPU 3, with the random choices of an earlier run.",
             ),
@@ -112,6 +116,38 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner model machine.json", "Print levels of the memory hierarchy, with sizes and costs."),
             ("gleaner model --json machine.json | jq '.fits[].levels'", "The same for scripts."),
         ],
+        "gleaner-compare" => &[
+            (
+                "gleaner compare before.json after.json",
+                "Show what differs between two runs; how much runs differ by chance is not known.",
+            ),
+            (
+                "gleaner compare before/ after/ --fail-on regression",
+                "Compare the runs of two directories; exit with 4 if something became slower.",
+            ),
+            (
+                "gleaner compare --ab 'latency --quick' 'latency --quick thp=never'",
+                "Measure with and without huge pages, five times each, in turns, and compare.",
+            ),
+            (
+                "gleaner compare b1.json,b2.json,b3.json a1.json,a2.json,a3.json --json | jq .against[].gate",
+                "The same for runs in any files, for scripts.",
+            ),
+        ],
+        "gleaner-predict" => &[
+            (
+                "gleaner predict 'chase(64M)'",
+                "Predict a pass through a linked list of 64 MiB on this machine.",
+            ),
+            (
+                "gleaner predict --machine m.json --on other.json '8 * rand(1G, mlp=4); seq(2G)'",
+                "Predict eight passes of random reads, then a scan, on two machines.",
+            ),
+            (
+                "gleaner predict --json --if pages=2M 'rand(1G)' | jq .per_access.value",
+                "Print the nanoseconds of each read with huge pages, for a script.",
+            ),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }
@@ -119,7 +155,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
 
 const MACHINE: Entry = (
     "~/.cache/gleaner/machine.json",
-    "The machine record that 'gleaner measure' leaves and 'gleaner harvest' uses (below XDG_CACHE_HOME, if that is set).",
+    "The machine record that 'gleaner measure' leaves and other verbs use (below XDG_CACHE_HOME, if that is set).",
 );
 const TWINS: Entry =
     ("~/.cache/gleaner/twins/", "Rewritten programs, kept from run to run; may be removed at any time.");
@@ -135,6 +171,7 @@ pub(super) fn files(verb: &str) -> &'static [Entry] {
             ),
             ("/tmp/gleaner-machine-*.json", "A record that could not be written to the requested place."),
         ],
+        "gleaner-predict" => &[MACHINE],
         "gleaner-tour" => &[("gleaner-tour/machine.json", "The machine record."), MACHINE],
         _ => &[],
     }
@@ -156,6 +193,7 @@ const OUTPUT: [Entry; 4] = [
 pub(super) fn environment(verb: &str) -> Vec<Entry> {
     let own: &[Entry] = match verb {
         "gleaner" | "gleaner-harvest" | "gleaner-measure" | "gleaner-tour" => &[HOME, TMPDIR],
+        "gleaner-predict" => &[HOME],
         _ => &[],
     };
     own.iter().chain(&OUTPUT).copied().collect()

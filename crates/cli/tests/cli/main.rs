@@ -12,6 +12,7 @@
 mod across;
 mod allocations;
 mod cleanup;
+mod compare;
 mod degraded;
 mod early_libraries;
 mod edges;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 14] = [
     "tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export",
-    "report", "model",
+    "report", "model", "compare", "predict",
 ];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
@@ -113,12 +113,17 @@ fn report() {
     assert!(done(&gleaner(&place(), &["report", "-o", "-", record]).output().unwrap()).contains("<svg "));
 }
 
+/// Leaves the record of a whole run here as `machine.json`.
+fn unpack_machine(place: &Place) {
+    let whole = testkit::root().join("crates/records/fixtures/machine.v1.full-run-zen4-guest.json.gz");
+    let record = Command::new("gzip").arg("-dc").arg(whole).output().unwrap();
+    std::fs::write(place.at("machine.json"), record.stdout).unwrap();
+}
+
 #[test]
 fn model() {
     let (place, fixtures) = (place(), testkit::root().join("crates/records/fixtures"));
-    let whole = fixtures.join("machine.v1.full-run-zen4-guest.json.gz");
-    let record = Command::new("gzip").arg("-dc").arg(whole).output().unwrap();
-    std::fs::write(place.at("machine.json"), record.stdout).unwrap();
+    unpack_machine(&place);
     let text = done(&gleaner(&place, &["model", "machine.json"]).output().unwrap());
     assert!(text.contains("windows, 4K pages") && text.contains("areas held back"), "{text}");
     let json = done(&gleaner(&place, &["model", "--json", "machine.json"]).output().unwrap());
@@ -131,6 +136,49 @@ fn model() {
         output.status.success() && testkit::text(&output.stderr).contains("nothing to fit"),
         "{output:?}"
     );
+}
+
+#[test]
+fn compare() {
+    let place = place();
+    for n in ["1", "2"] {
+        let output = format!("{n}.json");
+        done(&gleaner(&place, &["measure", "clock", "--quick", "-q", "-o", &output]).output().unwrap());
+    }
+    let told = done(&gleaner(&place, &["compare", "1.json", "2.json"]).output().unwrap());
+    assert!(told.contains("core clock") && told.contains("Gate: insufficient"), "{told}");
+}
+
+#[test]
+fn predict() {
+    let place = place();
+    unpack_machine(&place);
+    let pattern = "chase(64M); rand(1M, n=1K) || seq(2G); stride(256, 16M); window(4K, 1M)";
+    let predict = |more: &[&str]| {
+        let arguments = [&["predict", "--machine", "machine.json", pattern], more].concat();
+        done(&gleaner(&place, &arguments).output().unwrap())
+    };
+    let told = predict(&[]);
+    assert!(told.contains("in all") && told.contains("DRAM") && told.contains("\nnext: "), "{told}");
+    let value = serde_json::from_str::<serde_json::Value>(&predict(&["--json"])).unwrap();
+    let bounds = ["lo", "value", "hi"].map(|bound| value["time"][bound].as_f64().unwrap());
+    assert!(bounds.is_sorted() && bounds[0] > 0.0, "{bounds:?}");
+    assert_eq!(
+        (value["time"]["unit"].as_str(), value["parts"][1]["accesses"].as_f64()),
+        (Some("ns"), Some(1e3))
+    );
+    assert_eq!(value["levels"][0]["level"], "L1");
+    // Another machine, here the same.
+    let other = serde_json::from_str::<serde_json::Value>(&predict(&["--json", "--on", "machine.json"]));
+    assert_eq!(other.unwrap()["on"]["times_as_long"]["value"].as_f64(), Some(1.0));
+    // Two runs, here the same, and how much they differ.
+    let runs = predict(&["--machine", "machine.json"]);
+    assert!(runs.contains("by 2 runs, of which the slowest says 0% more"), "{runs}");
+    // The place of an error in the pattern is told.
+    let output =
+        gleaner(&place, &["predict", "--machine", "machine.json", "chase(64)); seq"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("at ')' (column 10)"), "{}", text(&output.stderr));
 }
 
 #[test]

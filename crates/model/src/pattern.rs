@@ -1,0 +1,113 @@
+//! Access patterns: what a program does with memory, as a small algebra after Manegold, Boncz and
+//! Kersten.
+//!
+//! ```text
+//! pattern  := together { ';' together }        one after the other
+//! together := repeated { '||' repeated }       beside each other, each on a thread of its own
+//! repeated := [ count '*' ] ( '(' pattern ')' | access )
+//! access   := chase(AREA) | rand(AREA) | seq(AREA) | stride(STEP, AREA) | window(SIZE, AREA)
+//! ```
+//!
+//! and behind the sizes of an access, options: `n=1M`, `mlp=4`, `pages=2M`, `remote=0.5`,
+//! `op=write`.
+//!
+//! To add an access: a variant of [`Kind`], its name and sizes in [`KINDS`], and a file in
+//! `predict/` that tells its time.
+
+mod parse;
+
+pub use parse::{PatternError, parse, parse_setting};
+
+use records::machine::StreamKind;
+use units::Bytes;
+
+/// The bytes of one access where the machine record does not say how long a line is.
+pub(crate) const USUAL_LINE: u64 = 64;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    Access(Access),
+    /// One after the other.
+    InTurn(Vec<Pattern>),
+    /// Each on a thread of its own.
+    Beside(Vec<Pattern>),
+    Times(u64, Box<Pattern>),
+}
+
+/// Accesses of one kind to one area.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    pub kind: Kind,
+    pub area: Bytes,
+    pub options: Options,
+    /// As it was written.
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Each load takes its address from the one before; one random cycle through all lines.
+    Chase,
+    /// Independent loads, each of a line drawn at random.
+    Rand,
+    /// Line after line.
+    Seq,
+    /// Every `step` bytes, again and again from another line on, until all of the area is visited.
+    Stride { step: Bytes },
+    /// Runs of consecutive reads and writes, each at a random place.
+    Window { size: Bytes },
+}
+
+/// What may be said of an access, or of all that do not say it themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// How many accesses; one pass over the area if it is not said.
+    pub accesses: Option<f64>,
+    /// How many are under way at once.
+    pub mlp: Option<f64>,
+    /// `4K`, `thp`, `2M` or `1G`.
+    pub pages: Option<String>,
+    /// Share of the accesses that go to memory of another node.
+    pub remote: Option<f64>,
+    /// What a pass in order does; reading if it is not said. The area is that of all its arrays.
+    pub operation: Option<StreamKind>,
+}
+
+/// The names of accesses, and which sizes they take.
+pub(crate) const KINDS: [(&str, &[&str]); 5] = [
+    ("chase", &["AREA"]),
+    ("rand", &["AREA"]),
+    ("seq", &["AREA"]),
+    ("stride", &["STEP", "AREA"]),
+    ("window", &["SIZE", "AREA"]),
+];
+
+impl Options {
+    /// These, and those of `other` where these say nothing.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            accesses: self.accesses.or(other.accesses),
+            mlp: self.mlp.or(other.mlp),
+            pages: self.pages.clone().or_else(|| other.pages.clone()),
+            remote: self.remote.or(other.remote),
+            operation: self.operation.or(other.operation),
+        }
+    }
+}
+
+impl Access {
+    /// The bytes that one access stands for in a pass over the area.
+    pub(crate) fn unit(&self, line: u64) -> u64 {
+        match self.kind {
+            Kind::Chase | Kind::Rand | Kind::Seq => line,
+            Kind::Stride { step } => step.0,
+            Kind::Window { size } => size.0,
+        }
+    }
+
+    /// How many accesses there are: as many as was said, or one pass over the area.
+    pub(crate) fn accesses(&self, line: u64) -> f64 {
+        self.options.accesses.unwrap_or_else(|| (self.area.0 as f64 / self.unit(line) as f64).max(1.0))
+    }
+}

@@ -1,0 +1,73 @@
+//! `rand(AREA)`: independent loads, each of a line drawn at random.
+//!
+//! A line drawn at random is in a cache with the probability `size/area`, whatever the cache
+//! replaces. That is what tells it from a chase, whose fixed order defeats a cache that replaces
+//! the oldest line. What an access from the outermost level costs grows with the area, as TLBs are
+//! missed more often: the latency curve tells it.
+
+use super::figure::{Figure, Served, Source, largest, product, quotient, sum};
+use super::known::{Cannot, Known, MEMORY};
+use super::{chase, split};
+use crate::pattern::Access;
+use units::Estimate;
+
+pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
+    let area = access.area.0 as f64;
+    let chased = chase::figure(known, access)?;
+    let (alone, source, why) = match drawn(known, area, chased.time) {
+        Some(levels) => {
+            let why = "sizes and latencies of the record's levels; the outermost by the latency curve";
+            (levels, Source::Levels, why.to_owned())
+        }
+        None => (chased.levels.clone(), chased.source, format!("as a chase, by {}", chased.why)),
+    };
+    let mut remarks = chased.remarks;
+    let at_once = access.options.mlp.or_else(|| known.most_at_once(&chased.pages));
+    if at_once.is_none() {
+        remarks.push("how many loads run at once is not in the record: taken as 1".to_owned());
+    }
+    let at_once = at_once.unwrap_or(1.0);
+    let faster = if at_once > 1.0 {
+        let faster = known.speedup(at_once, &chased.pages);
+        faster.ok_or_else(|| Cannot::lacks(access, "figures of loads at once", "mlp"))?
+    } else {
+        Estimate::exact(1.0)
+    };
+    let sizes = known.levels.iter();
+    let floor = |name: &str| {
+        let level = sizes.clone().find(|level| level.name == name)?;
+        known.line_time(level.size.min(area))
+    };
+    let levels: Vec<Served> = alone
+        .into_iter()
+        .map(|served| {
+            let overlapped = quotient(served.time, faster);
+            let least = floor(&served.level).filter(|_| at_once > 1.0);
+            let least = product(served.share, least.unwrap_or(Estimate::exact(0.0)));
+            Served { time: largest([overlapped, least]), ..served }
+        })
+        .collect();
+    let time = if levels.is_empty() {
+        quotient(chased.time, faster)
+    } else {
+        sum(levels.iter().map(|served| served.time))
+    };
+    let memory = levels.iter().find(|served| served.level == MEMORY);
+    let from_memory = memory.map_or(chased.from_memory, |served| known.line() as f64 * served.share.value);
+    let waits = memory.map_or(0.0, |served| served.time.value);
+    Ok(Figure { time, levels, source, why, pages: chased.pages, from_memory, waits, remarks })
+}
+
+/// What levels serve of lines drawn at random, one at a time.
+fn drawn(known: &Known<'_>, area: f64, chased: Estimate) -> Option<Vec<Served>> {
+    let outermost = known.level_of(area)?;
+    let mut from = 0.0;
+    let served = known.levels[..=outermost].iter().enumerate().map(|(place, level)| {
+        let to = level.size.min(area);
+        let share = Estimate::exact((to - from) / area);
+        from = to;
+        let cost = if place == outermost { largest([level.latency, chased]) } else { level.latency };
+        Served { level: level.name.clone(), share, time: product(share, cost) }
+    });
+    Some(split::joined(served))
+}

@@ -1,0 +1,86 @@
+//! Predictions as text for people.
+
+use super::result::{LevelPart, Prediction};
+use std::fmt::Write;
+use units::Quantity;
+
+/// The time in all, and for each access of the pattern its own time, levels and data.
+pub fn text(prediction: &Prediction) -> String {
+    let mut text = String::new();
+    // Writing to a `String` does not fail, here and below.
+    let _ = writeln!(
+        text,
+        "{} in all: {} accesses, {} each",
+        prediction.time.brief(),
+        count(prediction.accesses),
+        prediction.per_access.brief()
+    );
+    let several = prediction.parts.len() > 1;
+    for part in &prediction.parts {
+        let (name, pages) = (&part.pattern, &part.pages);
+        let _ = writeln!(text, "\n{name}, {pages} pages");
+        if several {
+            let (time, each) = (part.time.brief(), part.per_access.brief());
+            let _ = writeln!(text, "  {time}: {} accesses, {each} each", count(part.accesses));
+        }
+        text.push_str(&levels(&part.levels));
+        let _ = writeln!(text, "  by {}", part.by);
+    }
+    if !prediction.remarks.is_empty() {
+        text.push('\n');
+    }
+    for remark in &prediction.remarks {
+        let _ = writeln!(text, "{remark}");
+    }
+    text
+}
+
+/// How many times as long it takes on another machine.
+pub fn compared(here: &Prediction, there: &Prediction) -> Option<Quantity> {
+    let (here, there) = (here.time.estimate()?, there.time.estimate()?);
+    (here.lo > 0.0).then(|| Quantity::modelled(there.over(here), units::Unit::Ratio))
+}
+
+/// Levels with a part below this, of accesses and of time, are left to the JSON.
+const LEAST_SHOWN: f64 = 0.01;
+
+fn levels(all: &[LevelPart]) -> String {
+    let mut text = String::new();
+    let time = |level: &LevelPart| level.time.value().unwrap_or(0.0);
+    let sum: f64 = all.iter().map(time).sum();
+    let matters = |level: &&LevelPart| {
+        time(level) >= LEAST_SHOWN * sum || level.share.value().is_some_and(|share| share >= LEAST_SHOWN)
+    };
+    let levels: Vec<&LevelPart> = all.iter().filter(matters).collect();
+    let width = levels.iter().map(|level| level.level.len()).max().unwrap_or(0);
+    for level in levels {
+        let Some(share) = level.share.estimate() else { continue };
+        let percent = share.scaled(100.0);
+        let interval = if percent.hi - percent.lo < 0.5 {
+            String::new()
+        } else {
+            format!(" [{:.0}, {:.0}]", percent.lo, percent.hi)
+        };
+        let _ = writeln!(
+            text,
+            "  {:width$}  {:.0}%{interval} of accesses, {} of each",
+            level.level,
+            percent.value,
+            level.time.brief()
+        );
+    }
+    text
+}
+
+fn count(accesses: f64) -> String {
+    let whole = format!("{accesses:.0}");
+    // Groups of three digits, from the end.
+    let mut grouped = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place) % 3 == 0 {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

@@ -1,0 +1,88 @@
+//! Fits to machines that were made up, whose levels are known: how often intervals hold the truth,
+//! and how often the number of levels is right.
+
+use crate::fit::{Of, fit};
+use crate::sample::Sample;
+use units::{Quantity, Rng};
+
+struct Known {
+    /// Where the levels behind the first one begin.
+    breaks: Vec<f64>,
+    costs: Vec<f64>,
+    samples: Vec<Sample>,
+}
+
+fn uniform(random: &mut Rng, from: f64, to: f64) -> f64 {
+    from + (to - from) * random.below(1 << 20) as f64 / f64::from(1 << 20)
+}
+
+/// Twelve uniform numbers add up to nearly a normal one.
+fn normal(random: &mut Rng) -> f64 {
+    (0..12).map(|_| uniform(random, 0.0, 1.0)).sum::<f64>() - 6.0
+}
+
+/// Two to five levels, each at least six times the size and twice the cost of the one before; areas
+/// from 4 KiB to sixteen times where memory begins, with noise of 0.5% to 2%.
+fn made_up(seed: u64) -> Known {
+    let mut random = Rng::new(seed);
+    let levels = 2 + random.below(4) as usize;
+    let mut breaks = vec![uniform(&mut random, 14.5, 16.0).exp2()];
+    let mut costs = vec![uniform(&mut random, 1.0, 2.0)];
+    for _ in 1..levels {
+        let last = costs[costs.len() - 1];
+        costs.push(last * uniform(&mut random, 2.0, 5.0));
+    }
+    while breaks.len() + 1 < levels {
+        let last = breaks[breaks.len() - 1];
+        breaks.push(last * uniform(&mut random, 2.6, 5.0).exp2());
+    }
+    let noise = uniform(&mut random, 0.005, 0.02);
+    let end = breaks[breaks.len() - 1].log2() + 4.0;
+    let areas = (0..).map(|i| 12.0 + f64::from(i) / 4.0).take_while(|&octave| octave <= end);
+    let samples = areas.map(f64::exp2).map(|area| {
+        let steps = costs.windows(2).zip(&breaks);
+        let behind = steps.map(|(pair, from)| (pair[1] - pair[0]) * (1.0 - from / area).max(0.0));
+        let time = costs[0] + behind.sum::<f64>();
+        Sample { area, lines: 1.0, time: time * (1.0 + noise * normal(&mut random)) }
+    });
+    let samples = samples.collect();
+    Known { breaks, costs, samples }
+}
+
+#[test]
+fn intervals_hold_the_truth_and_levels_are_counted() {
+    let machines = 200;
+    let (mut wrong, mut held, mut asked) = (Vec::new(), [0, 0], [0, 0]);
+    for seed in 0..machines {
+        let known = made_up(seed);
+        let fit = fit(Of::Latency, "4K", false, &known.samples, &[]).expect("enough areas").fit;
+        if fit.levels.len() != known.costs.len() {
+            wrong.push((seed, known.costs.len(), fit.levels.len()));
+            continue;
+        }
+        let mut look = |of: usize, quantity: &Quantity, truth: f64| {
+            if let Some(found) = quantity.estimate() {
+                asked[of] += 1;
+                held[of] += u32::from(found.contains(truth));
+            }
+        };
+        for (level, &cost) in fit.levels.iter().zip(&known.costs) {
+            look(0, &level.cost, cost);
+        }
+        for (level, &size) in fit.levels.iter().zip(&known.breaks) {
+            look(1, &level.size, size);
+        }
+    }
+    let share = |of: usize| f64::from(held[of]) / f64::from(asked[of]);
+    println!(
+        "costs {:.3} of {}, sizes {:.3} of {}; wrong counts {wrong:?}",
+        share(0),
+        asked[0],
+        share(1),
+        asked[1]
+    );
+    for of in [0, 1] {
+        assert!(share(of) >= 0.93, "{} of {} intervals hold the truth", held[of], asked[of]);
+    }
+    assert!(wrong.len() < 10, "of {machines} machines: {wrong:?} (seed, levels, found)");
+}
