@@ -40,6 +40,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a re
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "reproduce" -d 'Test the claims of a published document on this machine'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -169,6 +170,15 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand report" -s h -l help -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l cpu -d 'Measure on this CPU' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l seed -d 'Seed of the random choices, to repeat those of an earlier run' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l machine -d 'Take the figures of the machine from this record, and do not measure them' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s o -l output -d 'Write the record to this file (\'-\' for standard output)' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l list -d 'List the claims, and measure nothing'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l quick -d 'Measure fewer points, and each less often'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

@@ -28,6 +28,7 @@ mod profile;
 mod progress;
 mod proof;
 mod report;
+mod reproduce;
 mod results;
 mod room;
 mod save;
@@ -79,6 +80,7 @@ enum Verb {
     Export(export::ExportArgs),
     Report(report::ReportArgs),
     Model(model::ModelArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -97,6 +99,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Export(args) => export::run(args, console),
         Verb::Report(args) => report::run(args, console),
         Verb::Model(args) => model::run(args, console),
+        Verb::Reproduce(args) => reproduce::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

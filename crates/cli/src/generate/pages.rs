@@ -112,6 +112,15 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner model machine.json", "Print levels of the memory hierarchy, with sizes and costs."),
             ("gleaner model --json machine.json | jq '.fits[].levels'", "The same for scripts."),
         ],
+        "gleaner-reproduce" => &[
+            ("gleaner reproduce", "List the documents, and the time and memory that each takes."),
+            ("gleaner reproduce mlp --list", "List the claims of one of them."),
+            ("gleaner reproduce mlp --quick", "Test its claims on this machine."),
+            (
+                "gleaner reproduce lat_mem_rd --machine machine.json",
+                "Test claims on the figures of a machine record, and measure nothing.",
+            ),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }

@@ -1,0 +1,70 @@
+//! What a run has to show, and how figures are taken from it.
+
+use crate::missing::Missing;
+use records::machine::{Machine, Outcome, Status};
+use units::{Estimate, Quantity, Unit};
+
+/// The records of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence<'a> {
+    pub machine: Option<&'a Machine>,
+}
+
+pub(crate) type Found = Result<Quantity, Missing>;
+
+impl<'a> Evidence<'a> {
+    pub(crate) fn machine(&self) -> Result<&'a Machine, Missing> {
+        self.machine.ok_or_else(|| Missing::NotRun("nothing of the machine was measured".to_owned()))
+    }
+
+    /// Whether this is a guest of a hypervisor, as far as it shows.
+    pub(crate) fn is_guest(&self) -> Result<bool, Missing> {
+        let hypervisor = &self.machine()?.host.virtualization.hypervisor;
+        Ok(hypervisor.get().is_some_and(|name| name != "none"))
+    }
+}
+
+/// The result of an experiment; without one, why there is none.
+pub(crate) fn result<'a, T>(name: &str, outcome: Option<&'a Outcome<T>>) -> Result<&'a T, Missing> {
+    let Some(outcome) = outcome else {
+        return Err(Missing::NotRun(format!("the record has no {name} experiment")));
+    };
+    outcome.result.as_ref().ok_or_else(|| {
+        let why = outcome.why.as_deref().unwrap_or("no reason given");
+        match outcome.status {
+            Status::NotPossible => Missing::NotIdentifiable(format!("{name}: {why}")),
+            _ => Missing::NotRun(format!("{name}: {why}")),
+        }
+    })
+}
+
+/// A figure that may be unresolved.
+pub(crate) fn resolved(quantity: &Quantity) -> Result<(Estimate, Option<String>), Missing> {
+    match quantity {
+        Quantity::Resolved { disturbed, .. } => {
+            let estimate = quantity.estimate().unwrap_or_else(|| unreachable!("resolved"));
+            Ok((estimate, disturbed.clone()))
+        }
+        Quantity::Unresolved { unresolved } => Err(Missing::NotIdentifiable(unresolved.clone())),
+    }
+}
+
+/// One figure over another. What disturbed either disturbs the ratio.
+pub(crate) fn ratio(over: &Quantity, under: &Quantity) -> Found {
+    combined(over, under, Estimate::over)
+}
+
+/// A ratio that two figures make together.
+pub(crate) fn combined(a: &Quantity, b: &Quantity, make: fn(Estimate, Estimate) -> Estimate) -> Found {
+    let ((a, disturbed_a), (b, disturbed_b)) = (resolved(a)?, resolved(b)?);
+    Ok(Quantity::modelled(make(a, b), Unit::Ratio).disturbed_by(disturbed_a.or(disturbed_b)))
+}
+
+/// The claim is about something that this host does not have.
+pub(crate) fn needs(hardware: &str) -> Found {
+    Err(Missing::Hardware(hardware.to_owned()))
+}
+
+pub(crate) fn not_identifiable<T>(why: impl Into<String>) -> Result<T, Missing> {
+    Err(Missing::NotIdentifiable(why.into()))
+}
