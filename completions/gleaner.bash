@@ -424,7 +424,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__reproduce)
-            opts="-o -q -h --list --quick --cpu --seed --machine --output --json --quiet --help mlp origin2000 lat_mem_rd"
+            opts="-o -q -h --list --quick --cpu --seed --machine --output --json --quiet --help mlp origin2000 lat_mem_rd vtune msh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -172,7 +172,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s q -l quiet -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand model" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l cpu -d 'Measure on this CPU' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l seed -d 'Seed of the random choices, to repeat those of an earlier run' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l machine -d 'Take the figures of the machine from this record, and do not measure them' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l machine -d 'Take the figures of the machine from this record, and do not measure them; programs are run all the same' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s o -l output -d 'Write the record to this file (\'-\' for standard output)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l list -d 'List the claims, and measure nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l quick -d 'Measure fewer points, and each less often'

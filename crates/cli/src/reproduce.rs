@@ -1,14 +1,19 @@
 //! `gleaner reproduce`: the claims of published documents, each beside what this machine shows.
 
+mod harvested;
+mod programs;
+mod sharing;
 mod text;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::measure::{self, MeasureArgs};
 use crate::{cpu, save};
+use ::reproduce::programs::Programs;
 use ::reproduce::{Evidence, Ledger, ledger};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use lab::stop::Stop;
 use records::Document;
 use records::machine::Machine;
 use records::reproduction::Reproduction;
@@ -46,8 +51,9 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Take the figures of the machine from this record, and do not measure them
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "cpu", "seed"])]
+    /// Take the figures of the machine from this record, and do not measure them; programs are run
+    /// all the same
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["cpu", "seed"])]
     machine: Option<PathBuf>,
 
     /// Write the record to this file ('-' for standard output)
@@ -92,7 +98,18 @@ fn tested(document: &'static Ledger, args: &ReproduceArgs, console: &Console) ->
     if interrupted && machine.run.blocks.valid == 0 {
         return Err(Refusal::failed("reproduce", "stopped before anything was measured").into());
     }
-    let evidence = Evidence { machine: Some(&machine) };
+    let mut evidence = Evidence { machine: Some(&machine), ..Evidence::default() };
+    let stop = Stop::on_signals();
+    if let Some((programs, ..)) = document.programs {
+        let mut progress = console.progress();
+        let mut at = |what: &str, fraction: f64| progress.at(what, fraction);
+        match programs {
+            Programs::Sharing => sharing::gather(&mut evidence, args.quick, stop, &mut at),
+            Programs::Harvest => harvested::gather(&mut evidence, args.quick, stop, &mut at),
+        }
+        progress.finish();
+    }
+    let interrupted = interrupted || stop.asked();
     let processor = &machine.host.processor.name;
     let record = Document::now(Reproduction {
         document: document.name.to_owned(),

@@ -1,6 +1,7 @@
 //! One document of the ledger.
 
 use crate::claim::Claim;
+use crate::programs::Programs;
 
 /// A document, and what a run of its claims needs.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct Ledger {
     pub machine: &'static str,
     /// The experiments of `gleaner measure` that its claims are taken from.
     pub experiments: &'static [&'static str],
+    /// What else is run, and the seconds that it takes, without and with `--quick`.
+    pub programs: Option<(Programs, f64, f64)>,
     /// What a run takes at most.
     pub memory: &'static str,
     pub claims: &'static [Claim],

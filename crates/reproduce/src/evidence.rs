@@ -2,12 +2,20 @@
 
 use crate::missing::Missing;
 use records::machine::{Machine, Outcome, Status};
+use records::profile::Profile;
+use records::run::Run;
 use units::{Estimate, Quantity, Unit};
 
-/// The records of one run.
+/// The records of one run, and figures of programs that it ran, by the names that
+/// [`crate::programs`] lists.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence<'a> {
     pub machine: Option<&'a Machine>,
+    pub profiles: Vec<(&'static str, Profile)>,
+    pub runs: Vec<(&'static str, Run)>,
+    pub figures: Vec<(&'static str, Quantity)>,
+    /// Why programs were not run, or not all of them.
+    pub without: Option<Missing>,
 }
 
 pub(crate) type Found = Result<Quantity, Missing>;
@@ -15,6 +23,25 @@ pub(crate) type Found = Result<Quantity, Missing>;
 impl<'a> Evidence<'a> {
     pub(crate) fn machine(&self) -> Result<&'a Machine, Missing> {
         self.machine.ok_or_else(|| Missing::NotRun("nothing of the machine was measured".to_owned()))
+    }
+
+    fn named<'b, T>(&self, all: &'b [(&'static str, T)], name: &str) -> Result<&'b T, Missing> {
+        match all.iter().find(|(other, _)| *other == name) {
+            Some((_, found)) => Ok(found),
+            None => Err(self.without.clone().unwrap_or_else(|| Missing::NotRun(format!("{name}: not run")))),
+        }
+    }
+
+    pub(crate) fn profile(&self, name: &str) -> Result<&Profile, Missing> {
+        self.named(&self.profiles, name)
+    }
+
+    pub(crate) fn run(&self, name: &str) -> Result<&Run, Missing> {
+        self.named(&self.runs, name)
+    }
+
+    pub(crate) fn figure(&self, name: &str) -> Result<&Quantity, Missing> {
+        self.named(&self.figures, name)
     }
 
     /// Whether this is a guest of a hypervisor, as far as it shows.

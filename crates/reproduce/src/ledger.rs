@@ -1,9 +1,10 @@
 //! The documents, each with its claims.
 
 use crate::document::Ledger;
-use crate::{lat_mem_rd, mlp, origin2000};
+use crate::{lat_mem_rd, mlp, msh, origin2000, vtune};
 
-pub const DOCUMENTS: &[&Ledger] = &[&mlp::LEDGER, &origin2000::LEDGER, &lat_mem_rd::LEDGER];
+pub const DOCUMENTS: &[&Ledger] =
+    &[&mlp::LEDGER, &origin2000::LEDGER, &lat_mem_rd::LEDGER, &vtune::LEDGER, &msh::LEDGER];
 
 pub fn find(name: &str) -> Option<&'static Ledger> {
     DOCUMENTS.iter().copied().find(|document| document.name == name)

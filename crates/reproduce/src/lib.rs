@@ -17,7 +17,10 @@ mod lat_mem_rd;
 pub mod ledger;
 mod missing;
 mod mlp;
+mod msh;
 mod origin2000;
+pub mod programs;
+mod vtune;
 
 pub use claim::{Claim, Shape};
 pub use document::Ledger;

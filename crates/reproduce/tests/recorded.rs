@@ -15,7 +15,7 @@ fn recorded() -> Machine {
 #[test]
 fn verdicts_on_a_recorded_machine() {
     let machine = recorded();
-    let evidence = Evidence { machine: Some(&machine) };
+    let evidence = Evidence { machine: Some(&machine), ..Evidence::default() };
     let mut text = String::new();
     for document in ledger::DOCUMENTS {
         text.push_str(&format!("{}\n", document.name));

@@ -18,6 +18,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     title: "Hopper: Untangling memory access measurements - memory latency, IBM, 2016",
     machine: "POWER7+ at 3.4 GHz, 4 nodes",
     experiments: &["latency", "stride", "prefetch", "numa", "threads"],
+    programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
 };

@@ -17,6 +17,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     title: "Panda, Bhardwaj, Pandey: Experiments on memory level parallelism, IIT Delhi, 2018",
     machine: "Xeon E5-2640 v3 (Haswell), 2 nodes",
     experiments: &["clock", "mlp", "rob", "numa", "bandwidth"],
+    programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
 };

@@ -19,6 +19,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     title: "Seidl: Access Delays Related to the Main Memory Hierarchy on SGI Origin2000, TU Dresden, 1997",
     machine: "SGI Origin2000, 54 R10000, 18 GB",
     experiments: &["latency", "tlb", "numa", "windows"],
+    programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
 };
