@@ -76,9 +76,24 @@ pub(crate) fn resolved(quantity: &Quantity) -> Result<(Estimate, Option<String>)
     }
 }
 
-/// One figure over another. What disturbed either disturbs the ratio.
+/// One figure over another, both positive. What disturbed either disturbs the ratio.
 pub(crate) fn ratio(over: &Quantity, under: &Quantity) -> Found {
-    combined(over, under, Estimate::over)
+    if resolved(under)?.0.lo <= 0.0 {
+        return not_identifiable("the figure that is divided by may be nothing");
+    }
+    combined(over, under, quotient)
+}
+
+/// Half widths add in quadrature, which reaches too far where they are wide: no further than the
+/// ends of both intervals allow.
+pub(crate) fn quotient(over: Estimate, under: Estimate) -> Estimate {
+    let found = over.over(under);
+    let (least, most) = (over.lo / under.hi, over.hi / under.lo);
+    if found.lo.is_finite() && found.hi.is_finite() {
+        Estimate::new(found.value, found.lo.max(least), found.hi.min(most))
+    } else {
+        Estimate::new(found.value, least, most)
+    }
 }
 
 /// A ratio that two figures make together.
@@ -94,4 +109,26 @@ pub(crate) fn needs(hardware: &str) -> Found {
 
 pub(crate) fn not_identifiable<T>(why: impl Into<String>) -> Result<T, Missing> {
     Err(Missing::NotIdentifiable(why.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_of_wide_intervals_stays_positive() {
+        let e = Estimate::new;
+        let narrow = quotient(e(20.0, 19.0, 21.0), e(10.0, 9.5, 10.5));
+        assert!((1.85..1.95).contains(&narrow.lo) && narrow.hi < 2.2, "{narrow:?}");
+        let wide = quotient(e(100.0, 10.0, 500.0), e(10.0, 1.0, 90.0));
+        assert!(wide.lo > 0.1 && wide.lo < 0.2 && wide.value == 10.0, "{wide:?}");
+        assert!(quotient(e(0.0, 0.0, 1.0), e(2.0, 1.0, 3.0)).hi <= 1.0);
+    }
+
+    #[test]
+    fn nothing_is_divided_by_nothing() {
+        let of = |value, lo, hi| Quantity::measured(Estimate::new(value, lo, hi), Unit::Nanos);
+        assert!(ratio(&of(1.0, 0.9, 1.1), &of(0.1, -0.1, 0.3)).is_err());
+        assert!(ratio(&of(1.0, 0.9, 1.1), &of(0.5, 0.4, 0.6).disturbed_by(Some("x".to_owned()))).is_ok());
+    }
 }

@@ -1,14 +1,21 @@
 //! The verdict on a claim: by its shape and the interval of the figure, and by nothing else.
 
 use crate::claim::{Claim, Held};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, quotient};
 use crate::missing::Missing;
 use records::reproduction::{ClaimOutcome, ClaimVerdict};
 use units::{Estimate, Quantity, Unit};
 
 /// Every claim of a document, tested on the evidence.
 pub fn judge(claims: &[Claim], evidence: &Evidence<'_>) -> Vec<ClaimOutcome> {
-    claims.iter().map(|claim| outcome(claim, (claim.find)(evidence))).collect()
+    let stopped = evidence.machine.is_some_and(|machine| machine.run.interrupted);
+    let found = |claim: &Claim| match (claim.find)(evidence) {
+        Err(Missing::NotRun(why)) if stopped => {
+            Err(Missing::NotRun(format!("{why}: the run was stopped before it was complete")))
+        }
+        found => found,
+    };
+    claims.iter().map(|claim| outcome(claim, found(claim))).collect()
 }
 
 fn outcome(claim: &Claim, found: Result<Quantity, Missing>) -> ClaimOutcome {
@@ -52,7 +59,9 @@ fn verdict(claim: &Claim, here: &Quantity) -> (ClaimVerdict, Option<String>) {
     };
     match claim.shape.holds(estimate) {
         Held::Wholly => (ClaimVerdict::Reproduced, None),
-        Held::Not => (ClaimVerdict::ShapeDiffers, claim.differs.map(str::to_owned)),
+        Held::Not => {
+            (ClaimVerdict::ShapeDiffers, claim.differs.map(|reason| format!("likely since {reason}")))
+        }
         Held::InPart => {
             let why = format!("the interval is not wholly {}, and not wholly outside", claim.shape);
             (ClaimVerdict::NotIdentifiable, Some(why))
@@ -77,7 +86,7 @@ fn paper(claim: &Claim) -> Quantity {
 fn over(here: &Quantity, paper: &Quantity) -> Quantity {
     match (here.estimate(), paper.estimate()) {
         (Some(here), Some(paper)) if paper.lo > 0.0 && here.value != 0.0 => {
-            Quantity::modelled(here.over(paper), Unit::Ratio)
+            Quantity::modelled(quotient(here, paper), Unit::Ratio)
         }
         (Some(_), Some(_)) => Quantity::unresolved("a ratio to or of nothing"),
         (Some(_), None) => Quantity::unresolved("the document gives no number"),
@@ -115,7 +124,7 @@ mod tests {
         assert_eq!((reproduced.why, reproduced.ratio.value()), (None, Some(0.9)));
         let differs = of(1.1, 1.0, 1.2);
         assert_eq!(differs.verdict, ClaimVerdict::ShapeDiffers);
-        assert_eq!(differs.why.as_deref(), Some("another core"));
+        assert_eq!(differs.why.as_deref(), Some("likely since another core"));
         assert_eq!(of(1.6, 1.0, 2.0).verdict, ClaimVerdict::NotIdentifiable);
     }
 

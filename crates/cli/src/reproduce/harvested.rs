@@ -1,5 +1,8 @@
-//! The harvests of `msh`: a pointer chase as the primary, chases and scans as scavengers, all of
-//! them on one CPU. A scavenger tells its steps in a file.
+//! The harvests of `msh`: a pointer chase as the primary, chases and scans as scavengers.
+//!
+//! Each program shares a file of five words: the steps it has taken, whether it works already, two
+//! that are not used here, and whether it has to pause. The primary pauses until all scavengers
+//! have made their data and work; what counts is what they do from then on.
 
 use super::programs::{Source, Workshop};
 use ::reproduce::Evidence;
@@ -11,6 +14,10 @@ use lab::pin::Pinned;
 use lab::rng::Rng;
 use lab::stop::Stop;
 use records::run::Run;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use units::{Quantity, Unit};
 
 const SOURCES: &[Source] = &[
@@ -19,11 +26,8 @@ const SOURCES: &[Source] = &[
     ("scan.c", include_str!("../../../../bench/programs/scan.c")),
 ];
 
-/// Of the primary and of each scavenger, in MiB: beyond the caches that a core has for itself. The
-/// scavengers' is the document's own; they make their chains in the little time that is left to
-/// them.
-const AREA: &str = "64";
-const SCAVENGER_AREA: &str = "16";
+/// Of each chase, in MiB, as in the document: beyond the caches that a core has for itself.
+const AREA: &str = "16";
 
 pub(super) fn gather(evidence: &mut Evidence<'_>, quick: bool, stop: Stop, at: &mut dyn FnMut(&str, f64)) {
     if let Err(missing) = gathered(evidence, quick, stop, at) {
@@ -49,16 +53,17 @@ fn gathered(
     let verb = ["profile", "-q", "-o", "profile.json", "--", "./chase", AREA, loads];
     evidence.profiles.push((CHASE, workshop.record(&verb, "profile.json")?));
 
-    // The scavengers' own threads get the CPU only while the primary sleeps.
-    let cpu = experiments::choices::cpu(None).map_err(|refused| Missing::NotRun(refused.why))?;
-    let _pinned = Pinned::to(cpu.cpu).map_err(|error| Missing::NotRun(error.to_string()))?;
     at("a scan as scavenger", 0.1);
     let scan = format!("./scan 4 0 {}", workshop.at("steps-0").display());
-    evidence.runs.push((SCAN, harvest.run("5%", &[scan])?));
+    evidence.runs.push((SCAN, harvest.run("5%", &[scan])?.record));
     at("eight chases under the contract", 0.15);
-    evidence.runs.push((CONTRACT, harvest.run("5%", &harvest.chases(8))?));
+    evidence.runs.push((CONTRACT, harvest.run("5%", &harvest.chases(8))?.record));
 
-    let settings = [(LOADS_OF_ONE, 1, "50%"), (LOADS_OF_EIGHT, 8, "50%"), (LOADS_TIGHT, 8, "2%")];
+    // On one CPU: the scavengers' own threads run only while the primary sleeps or lends it, so
+    // that steps are steps aboard.
+    let cpu = experiments::choices::cpu(None).map_err(|refused| Missing::NotRun(refused.why))?;
+    let _pinned = Pinned::to(cpu.cpu).map_err(|error| Missing::NotRun(error.to_string()))?;
+    let settings = [(LOADS_OF_ONE, 1, "50%"), (LOADS_OF_EIGHT, 8, "50%"), (LOADS_TIGHT, 8, "10%")];
     let mut found: Vec<Vec<f64>> = vec![Vec::new(); settings.len()];
     let mut throughput = Vec::new();
     for round in 0..rounds {
@@ -66,18 +71,17 @@ fn gathered(
             let part = f64::from(round) + number as f64 / settings.len() as f64;
             at(name, 0.2 + 0.8 * part / f64::from(rounds));
             let run = harvest.run(slowdown, &harvest.chases(scavengers))?;
-            let ratio = harvest.steps(scavengers) / harvest.loads();
+            let ratio = run.steps / harvest.loads();
             if name == LOADS_OF_EIGHT {
-                let wall = run.wall.value().unwrap_or(f64::NAN);
                 let alone = workshop.seconds("chase", &[AREA, loads])?;
-                throughput.push((1.0 + ratio) * alone / wall);
+                throughput.push((1.0 + ratio) * alone / run.seconds);
             }
             found[number].push(ratio);
         }
     }
     let figure = |values: &[f64]| {
         if values.contains(&0.0) {
-            return Quantity::unresolved("no scavenger came to its loop before the primary ended");
+            return Quantity::unresolved("the scavengers took no step: none went aboard");
         }
         Quantity::measured(lab::stats::median_interval(values, &mut Rng::new(1)), Unit::Ratio)
     };
@@ -99,32 +103,67 @@ struct Harvest<'a> {
 impl Harvest<'_> {
     fn chases(&self, count: u32) -> Vec<String> {
         let steps = |number| self.workshop.at(&format!("steps-{number}")).display().to_string();
-        (0..count).map(|number| format!("./chase {SCAVENGER_AREA} 0 {}", steps(number))).collect()
+        (0..count).map(|number| format!("./chase {AREA} 0 {}", steps(number))).collect()
     }
 
-    fn run(&self, slowdown: &str, scavengers: &[String]) -> Result<Run, Missing> {
-        for number in 0..scavengers.len() {
-            let _ = std::fs::remove_file(self.workshop.at(&format!("steps-{number}"))); // none is there at first
+    fn run(&self, slowdown: &str, scavengers: &[String]) -> Result<Harvested, Missing> {
+        let files: Vec<PathBuf> =
+            (0..scavengers.len()).map(|number| self.workshop.at(&format!("steps-{number}"))).collect();
+        for file in &files {
+            let _ = std::fs::remove_file(file); // none is there at first
         }
+        let primary = self.workshop.at("primary");
+        let paused: Vec<u8> = [0, 0, 0, 0, 1_u64].iter().flat_map(|word| word.to_le_bytes()).collect();
+        std::fs::write(&primary, &paused).map_err(|error| Missing::NotRun(records::plain(&error)))?;
+        let shared = primary.display().to_string();
         let mut verb = vec!["harvest", "-q", "--max-slowdown", slowdown, "--record", "run.json"];
         for scavenger in scavengers {
             verb.extend(["--scavenger", scavenger]);
         }
-        verb.extend(["--", "./chase", AREA, self.loads]);
-        self.workshop.record(&verb, "run.json")
+        verb.extend(["--", "./chase", AREA, self.loads, &shared]);
+
+        let began = Instant::now();
+        let mut released: Option<(Instant, f64)> = None;
+        let mut release = || {
+            let ready = files.iter().all(|file| word(file, WORKS) == Some(1));
+            if released.is_none() && (ready || began.elapsed() > PATIENCE) {
+                released = Some((Instant::now(), steps(&files)));
+                let file = File::options().write(true).open(&primary);
+                let _ = file.and_then(|file| file.write_all_at(&0_u64.to_le_bytes(), 8 * PAUSES as u64));
+            }
+        };
+        let record = self.workshop.record_watched(&verb, "run.json", &mut release)?;
+        let Some((since, before)) = released else {
+            return Err(Missing::NotRun("the primary ended while it paused".to_owned()));
+        };
+        Ok(Harvested { record, steps: steps(&files) - before, seconds: since.elapsed().as_secs_f64() })
     }
 
     fn loads(&self) -> f64 {
         self.loads.parse().unwrap_or(f64::NAN)
     }
+}
 
-    /// Steps that the scavengers of the last run have taken: the first word of each one's file.
-    fn steps(&self, scavengers: u32) -> f64 {
-        let steps = |number| {
-            let bytes = std::fs::read(self.workshop.at(&format!("steps-{number}"))).ok()?;
-            Some(u64::from_le_bytes(*bytes.first_chunk::<8>()?) as f64)
-        };
-        // One that has not come to its loop has no file.
-        (0..scavengers).filter_map(steps).sum()
-    }
+struct Harvested {
+    record: Run,
+    /// Of all scavengers, while the primary worked.
+    steps: f64,
+    seconds: f64,
+}
+
+/// Words of a program's file.
+const STEPS: usize = 0;
+const WORKS: usize = 1;
+const PAUSES: usize = 4;
+/// For scavengers to make their data.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// `None` until the program has made its file.
+fn word(file: &Path, number: usize) -> Option<u64> {
+    let bytes = std::fs::read(file).ok()?;
+    Some(u64::from_le_bytes(*bytes.get(8 * number..)?.first_chunk::<8>()?))
+}
+
+fn steps(files: &[PathBuf]) -> f64 {
+    files.iter().filter_map(|file| word(file, STEPS)).map(|steps| steps as f64).sum()
 }

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 /// No program here takes a minute on a machine of its own.
 const LIMIT: Duration = Duration::from_secs(180);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// For a verb to write what it has, once it is asked to stop.
 const FAREWELL: Duration = Duration::from_secs(20);
 
@@ -48,7 +49,7 @@ impl Workshop {
     pub(super) fn compile(&self, source: &str, options: &[&str], name: &str) -> Result<(), Missing> {
         let mut command = Command::new("cc");
         command.args(options).args(["-pthread", "-o", name, source]);
-        match self.run(&mut command, None) {
+        match self.run(&mut command, None, &mut || {}) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Missing::NotRun(format!("the C compiler does not take {source}"))),
             Err(Missing::NotRun(why)) => Err(Missing::NotRun(format!("needs a C compiler: {why}"))),
@@ -59,11 +60,21 @@ impl Workshop {
     /// Runs one of this binary's own verbs, and reads the record that it writes; its messages are
     /// what is told if there is none.
     pub(super) fn record<R: Record>(&self, verb: &[&str], record: &str) -> Result<R, Missing> {
+        self.record_watched(verb, record, &mut || {})
+    }
+
+    /// The same; `meanwhile` is called a few times a second.
+    pub(super) fn record_watched<R: Record>(
+        &self,
+        verb: &[&str],
+        record: &str,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<R, Missing> {
         let own = std::env::current_exe().map_err(|error| not_run("this program", &error))?;
         let mut command = Command::new(own);
         command.args(verb);
         let messages = self.at("messages");
-        let done = self.run(&mut command, Some(&messages))?;
+        let done = self.run(&mut command, Some(&messages), meanwhile)?;
         records::read::<R>(&self.at(record)).map(|document| document.body).map_err(|error| {
             let said = std::fs::read_to_string(&messages).unwrap_or_default();
             let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -77,7 +88,7 @@ impl Workshop {
         let mut command = Command::new(self.at(program));
         command.args(arguments);
         let began = Instant::now();
-        if self.run(&mut command, None)? {
+        if self.run(&mut command, None, &mut || {})? {
             Ok(began.elapsed().as_secs_f64())
         } else {
             Err(Missing::NotRun(format!("{program} failed")))
@@ -85,7 +96,12 @@ impl Workshop {
     }
 
     /// Whether it ends well. What it prints goes nowhere, its messages to a file, if one is named.
-    fn run(&self, command: &mut Command, messages: Option<&Path>) -> Result<bool, Missing> {
+    fn run(
+        &self,
+        command: &mut Command,
+        messages: Option<&Path>,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<bool, Missing> {
         let name = command.get_program().to_string_lossy().into_owned();
         if self.stopped() {
             return Err(stopped());
@@ -117,7 +133,8 @@ impl Workshop {
             if asked.is_some_and(|since: Instant| since.elapsed() > FAREWELL) {
                 let _ = child.kill();
             }
-            std::thread::sleep(Duration::from_millis(20));
+            meanwhile();
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 }

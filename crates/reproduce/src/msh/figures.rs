@@ -1,6 +1,6 @@
 //! Figures of switches and of harvests.
 
-use crate::evidence::{Evidence, Found, needs, not_identifiable, ratio, result};
+use crate::evidence::{Evidence, Found, combined, needs, not_identifiable, quotient, ratio, result};
 use crate::missing::Missing;
 use crate::programs::{
     CHASE, CONTRACT, LOADS_LOOSE, LOADS_OF_EIGHT, LOADS_OF_ONE, LOADS_TIGHT, SCAN, THROUGHPUT,
@@ -67,7 +67,7 @@ pub(super) fn throughput(evidence: &Evidence<'_>) -> Found {
 pub(super) fn absences(evidence: &Evidence<'_>) -> Found {
     let run = evidence.run(SCAN)?;
     let asked = &run.bounds.max_absence;
-    crate::evidence::combined(&run.absences.p99, asked, |p99, asked| p99.over(asked.scaled(1000.0)))
+    combined(&run.absences.p99, asked, |p99, asked| quotient(p99, asked.scaled(1000.0)))
 }
 
 pub(super) fn of_smt(_: &Evidence<'_>) -> Found {

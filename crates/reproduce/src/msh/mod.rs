@@ -2,7 +2,8 @@
 //! S. Shenker, 2024, as presented by L. Chen and J. Wang.
 //!
 //! Loads that stall get a prefetch and a yield; other programs run meanwhile. The document measures
-//! on two sockets of 28 cores with and without SMT; here a pointer chase harvests on one CPU.
+//! on two sockets of 28 cores with and without SMT; here a pointer chase harvests, throughput being
+//! measured on one CPU.
 
 mod figures;
 
@@ -11,7 +12,7 @@ use crate::document::Ledger;
 use crate::programs::Programs;
 use units::Unit;
 
-const HARVEST: &str = "gleaner harvest --scavengers '8 x ./chase 16 0' -- ./chase 64 40000000";
+const HARVEST: &str = "gleaner harvest --scavengers '8 x ./chase 16 0' -- ./chase 16 40000000";
 const YIELD: &str = "gleaner measure yield";
 
 pub(crate) const LEDGER: Ledger = Ledger {
@@ -76,7 +77,7 @@ const CLAIMS: &[Claim] = &[
         reading: Some(
             "neither PEBS nor LBR is needed: samples of the CPU clock land right behind the load that stalls",
         ),
-        command: "gleaner profile ./chase 64 40000000",
+        command: "gleaner profile ./chase 16 40000000",
         find: figures::profiling,
     },
     Claim {
@@ -96,7 +97,7 @@ const CLAIMS: &[Claim] = &[
         id: "latency-for-throughput",
         place: "Evaluation: Compared with SMT",
         quote: "MSH can trade off primary latency between scavenger's throughput",
-        statistic: "loads of scavengers for each of the primary at --max-slowdown 50%, over those at 2%",
+        statistic: "loads of scavengers for each of the primary at --max-slowdown 50%, over those at 10%",
         paper: None,
         unit: Unit::Ratio,
         shape: Shape::above(1.2),
@@ -141,7 +142,7 @@ const CLAIMS: &[Claim] = &[
         shape: Shape::below(1.0),
         differs: None,
         reading: None,
-        command: "gleaner harvest --scavenger './scan 4 0' -- ./chase 64 40000000",
+        command: "gleaner harvest --scavenger './scan 4 0' -- ./chase 16 40000000",
         find: figures::absences,
     },
     Claim {
