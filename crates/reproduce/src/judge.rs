@@ -55,6 +55,13 @@ fn verdict(claim: &Claim, here: &Quantity) -> (ClaimVerdict, Option<String>) {
         Quantity::Unresolved { unresolved } => {
             return (ClaimVerdict::NotIdentifiable, Some(unresolved.clone()));
         }
+        // On a quiet machine the value may lie outside the interval.
+        Quantity::Resolved { disturbed: Some(what), .. } => {
+            return (
+                ClaimVerdict::NotIdentifiable,
+                Some(format!("on a quiet machine it may differ: {what}")),
+            );
+        }
         Quantity::Resolved { value, lo, hi, .. } => Estimate::new(*value, *lo, *hi),
     };
     match claim.shape.holds(estimate) {
@@ -126,6 +133,10 @@ mod tests {
         assert_eq!(differs.verdict, ClaimVerdict::ShapeDiffers);
         assert_eq!(differs.why.as_deref(), Some("likely since another core"));
         assert_eq!(of(1.6, 1.0, 2.0).verdict, ClaimVerdict::NotIdentifiable);
+        let here = Quantity::measured(Estimate::new(1.8, 1.7, 1.9), Unit::Ratio);
+        let disturbed = outcome(&CLAIM, Ok(here.disturbed_by(Some("a neighbour".to_owned()))));
+        assert_eq!(disturbed.verdict, ClaimVerdict::NotIdentifiable);
+        assert!(disturbed.here.value().is_some(), "the figure is shown all the same");
     }
 
     #[test]
