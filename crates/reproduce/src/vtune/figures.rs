@@ -9,7 +9,26 @@ use units::{Quantity, Unit};
 /// Of the document's machine.
 const L1_BYTES: f64 = 32768.0;
 
+/// CPUs that two threads must have had on average for what one does to the other to show.
+const TOGETHER: f64 = 1.5;
+
+/// Threads that hardly ran at the same time decide nothing.
+fn together(evidence: &Evidence<'_>) -> Result<(), Missing> {
+    for name in [SHARED, PADDED] {
+        let summary = &evidence.profile(name)?.summary;
+        let (cpu_time, elapsed) = (resolved(&summary.cpu_time)?.0, resolved(&summary.elapsed)?.0);
+        let cpus = cpu_time.value / elapsed.value;
+        if cpus < TOGETHER {
+            return not_identifiable(format!(
+                "two threads had {cpus:.1} CPUs: they hardly ran at the same time, as on a busy machine"
+            ));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn memory_bound(evidence: &Evidence<'_>) -> Found {
+    together(evidence)?;
     Ok(evidence.profile(SHARED)?.summary.memory_bound.clone())
 }
 
@@ -38,10 +57,12 @@ fn slowest(profile: &Profile) -> Result<&Quantity, Missing> {
 }
 
 pub(super) fn latency(evidence: &Evidence<'_>) -> Found {
+    together(evidence)?;
     ratio(slowest(evidence.profile(SHARED)?)?, slowest(evidence.profile(PADDED)?)?)
 }
 
 pub(super) fn in_shared_lines(evidence: &Evidence<'_>) -> Found {
+    together(evidence)?;
     let profile = evidence.profile(SHARED)?;
     if !profile.lines.iter().any(|line| line.sharing == Sharing::False) {
         return not_identifiable("no line was seen to be shared: the threads hardly ran at the same time");
@@ -50,10 +71,12 @@ pub(super) fn in_shared_lines(evidence: &Evidence<'_>) -> Found {
 }
 
 pub(super) fn padding_faster(evidence: &Evidence<'_>) -> Found {
+    together(evidence)?;
     Ok(evidence.figure(PADDED_FASTER)?.clone())
 }
 
 pub(super) fn padding_bound(evidence: &Evidence<'_>) -> Found {
+    together(evidence)?;
     let (padded, shared) = (evidence.profile(PADDED)?, evidence.profile(SHARED)?);
     ratio(&padded.summary.memory_bound, &shared.summary.memory_bound)
 }

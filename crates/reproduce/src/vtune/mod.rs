@@ -32,7 +32,9 @@ const CLAIMS: &[Claim] = &[
         paper: Some((0.42, 0.42)),
         unit: Unit::Ratio,
         shape: Shape::above(0.2),
-        differs: Some("the threads hardly ran at the same time: a busy machine, or virtual CPUs of one core"),
+        differs: Some(
+            "virtual CPUs that are two threads of one core share its caches: false sharing costs less between them",
+        ),
         reading: None,
         command: PROFILE,
         find: figures::memory_bound,
@@ -99,7 +101,9 @@ const CLAIMS: &[Claim] = &[
         paper: Some((50.0 / 12.0, 50.0 / 12.0)),
         unit: Unit::Ratio,
         shape: Shape::above(1.1),
-        differs: Some("the threads hardly ran at the same time: a busy machine, or virtual CPUs of one core"),
+        differs: Some(
+            "virtual CPUs that are two threads of one core share its caches: false sharing costs less between them",
+        ),
         reading: None,
         command: "time ./linear_regression",
         find: figures::padding_faster,
