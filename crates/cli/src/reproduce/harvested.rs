@@ -46,7 +46,7 @@ fn gathered(
     workshop.compile("chase.c", &["-O2"], "chase")?;
     workshop.compile("scan.c", &["-O2"], "scan")?;
     let loads = if quick { "40000000" } else { "100000000" };
-    let rounds: u32 = if quick { 2 } else { 5 };
+    let rounds: u32 = if quick { 3 } else { 5 };
     let harvest = Harvest { workshop: &workshop, loads };
 
     at("profile of the chase", 0.02);
@@ -65,7 +65,7 @@ fn gathered(
     let _pinned = Pinned::to(cpu.cpu).map_err(|error| Missing::NotRun(error.to_string()))?;
     let settings = [(LOADS_OF_ONE, 1, "50%"), (LOADS_OF_EIGHT, 8, "50%"), (LOADS_TIGHT, 8, "10%")];
     let mut found: Vec<Vec<f64>> = vec![Vec::new(); settings.len()];
-    let mut throughput = Vec::new();
+    let (mut throughput, mut times_alone) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         for (number, &(name, scavengers, slowdown)) in settings.iter().enumerate() {
             let part = f64::from(round) + number as f64 / settings.len() as f64;
@@ -75,6 +75,7 @@ fn gathered(
             if name == LOADS_OF_EIGHT {
                 let alone = workshop.seconds("chase", &[AREA, loads])?;
                 throughput.push((1.0 + ratio) * alone / run.seconds);
+                times_alone.push(alone);
             }
             found[number].push(ratio);
         }
@@ -83,7 +84,8 @@ fn gathered(
         if values.contains(&0.0) {
             return Quantity::unresolved("the scavengers took no step: none went aboard");
         }
-        Quantity::measured(lab::stats::median_interval(values, &mut Rng::new(1)), Unit::Ratio)
+        let found = lab::stats::median_interval(values, &mut Rng::new(1));
+        Quantity::measured(found, Unit::Ratio).disturbed_by(unsteady(&times_alone))
     };
     for (&(name, ..), values) in settings.iter().zip(&found) {
         evidence.figures.push((name, figure(values)));
@@ -144,6 +146,14 @@ impl Harvest<'_> {
     }
 }
 
+/// A chase alone takes the same time in each round, unless other work takes the CPU.
+fn unsteady(times_alone: &[f64]) -> Option<String> {
+    let least = times_alone.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = times_alone.iter().copied().fold(0.0, f64::max);
+    (most > STEADY * least)
+        .then(|| format!("a chase alone took {least:.1} s in one round and {most:.1} s in another"))
+}
+
 struct Harvested {
     record: Run,
     /// Of all scavengers, while the primary worked.
@@ -151,6 +161,7 @@ struct Harvested {
     seconds: f64,
 }
 
+const STEADY: f64 = 1.2;
 /// Words of a program's file.
 const STEPS: usize = 0;
 const WORKS: usize = 1;
@@ -166,4 +177,16 @@ fn word(file: &Path, number: usize) -> Option<u64> {
 
 fn steps(files: &[PathBuf]) -> f64 {
     files.iter().filter_map(|file| word(file, STEPS)).map(|steps| steps as f64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_differ_are_a_sign_of_other_work() {
+        assert_eq!(unsteady(&[1.0, 1.1, 1.05]), None);
+        assert!(unsteady(&[1.0, 1.3]).is_some_and(|why| why.contains("1.3 s")));
+        assert_eq!(unsteady(&[]), None);
+    }
 }
