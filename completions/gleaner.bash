@@ -43,6 +43,9 @@ _gleaner() {
             gleaner,model)
                 cmd="gleaner__subcmd__model"
                 ;;
+            gleaner,predict)
+                cmd="gleaner__subcmd__predict"
+                ;;
             gleaner,profile)
                 cmd="gleaner__subcmd__profile"
                 ;;
@@ -51,6 +54,9 @@ _gleaner() {
                 ;;
             gleaner,report)
                 cmd="gleaner__subcmd__report"
+                ;;
+            gleaner,reproduce)
+                cmd="gleaner__subcmd__reproduce"
                 ;;
             gleaner,show)
                 cmd="gleaner__subcmd__show"
@@ -68,7 +74,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model compare help generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model compare predict reproduce help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -371,6 +377,32 @@ _gleaner() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        gleaner__subcmd__predict)
+            opts="-q -h --machine --on --if --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --machine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --if)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         gleaner__subcmd__profile)
             opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --try --pairs --top --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -463,6 +495,40 @@ _gleaner() {
                     return 0
                     ;;
                 --svg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__reproduce)
+            opts="-o -q -h --list --quick --cpu --seed --machine --output --json --quiet --help mlp origin2000 lat_mem_rd vtune msh"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --machine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

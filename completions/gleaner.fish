@@ -41,6 +41,8 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "compare" -d 'Compare records: what became slower, what became faster, what is the same'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "predict" -d 'Predict how long an access pattern takes on a measured machine'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "reproduce" -d 'Test the claims of a published document on this machine'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
@@ -185,6 +187,21 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l seed -d 'See
 complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l machine -d 'A record of \'gleaner measure\' (\'-\' for standard input) [default: the one that \'gleaner measure\' left in ~/.cache/gleaner/machine.json]; given several times: runs on one machine, whose differences widen the intervals' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l on -d 'Predict for this machine, too, and compare' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l if -d 'Where an access says nothing itself: pages=KIND, mlp=COUNT, n=COUNT, remote=SHARE' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand predict" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l cpu -d 'Measure on this CPU' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l seed -d 'Seed of the random choices, to repeat those of an earlier run' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l machine -d 'Take the figures of the machine from this record, and do not measure them; programs are run all the same' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s o -l output -d 'Write the record to this file (\'-\' for standard output)' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l list -d 'List the claims, and measure nothing'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l quick -d 'Measure fewer points, and each less often'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand help" -s h -l help -d 'Print help'

@@ -30,6 +30,7 @@ mod profile;
 mod progress;
 mod proof;
 mod report;
+mod reproduce;
 mod results;
 mod room;
 mod save;
@@ -84,6 +85,7 @@ enum Verb {
     Model(model::ModelArgs),
     Compare(compare::CompareArgs),
     Predict(predict::PredictArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Help(help::HelpArgs),
     Generate(generate::GenerateArgs),
 }
@@ -104,6 +106,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Model(args) => model::run(args, console),
         Verb::Compare(args) => compare::run(args, console),
         Verb::Predict(args) => predict::run(args, console),
+        Verb::Reproduce(args) => reproduce::run(args, console),
         Verb::Help(args) => help::run(args, console),
         Verb::Generate(args) => generate::run(args),
     }

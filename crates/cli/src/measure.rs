@@ -86,18 +86,23 @@ pub(crate) struct MeasureArgs {
 impl MeasureArgs {
     /// Everything, quickly, into this file, and where 'gleaner harvest' looks for it.
     pub(crate) fn quickly(output: &Path) -> Self {
+        Self { quick: true, output: Some(output.to_owned()), for_harvest: true, ..Self::only(&[]) }
+    }
+
+    /// These experiments, and no choice beyond that.
+    pub(crate) fn only(experiments: &[&str]) -> Self {
         Self {
-            experiments: Vec::new(),
-            quick: true,
+            experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
+            quick: false,
             thorough: false,
             cpu: None,
             seed: None,
             format: Format::Text,
             csv: None,
-            output: Some(output.to_owned()),
             repeat: 1,
+            output: None,
             max_memory: None,
-            for_harvest: true,
+            for_harvest: false,
         }
     }
 }
@@ -132,12 +137,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     {
         return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
     }
-    let host = live::host();
-    let (request, _claim) = request(args, &host, console)?;
-    let mut progress = console.progress();
-    let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
-        .map_err(|refused| refusal("measure", refused))?;
-    progress.finish();
+    let machine = measured(args, console)?;
     let interrupted = machine.run.interrupted;
     if interrupted && machine.run.blocks.valid == 0 {
         // A record of nothing would take the place of an earlier one of something.
@@ -165,6 +165,17 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     }
     let exit = ended(&catalogue::endings(&document.body.experiments), interrupted)?;
     Ok(if interrupted { Exit::Failed } else { exit })
+}
+
+/// Runs the experiments, and shows how far they are.
+pub(crate) fn measured(args: &MeasureArgs, console: &Console) -> anyhow::Result<Machine> {
+    let host = live::host();
+    let (request, _claim) = request(args, &host, console)?;
+    let mut progress = console.progress();
+    let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
+        .map_err(|refused| refusal("measure", refused))?;
+    progress.finish();
+    Ok(machine)
 }
 
 /// Leaves the record where a harvest looks for it, and says so. A run does not fail because that

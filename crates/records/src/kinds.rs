@@ -7,6 +7,7 @@ use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::read::{self, Problem, ReadError};
+use crate::reproduction::Reproduction;
 use crate::run::Run;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -23,8 +24,13 @@ pub struct Kind {
 }
 
 /// All of them.
-pub const KINDS: &[Kind] =
-    &[Kind::of::<Machine>(), Kind::of::<Plan>(), Kind::of::<Profile>(), Kind::of::<Run>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<Machine>(),
+    Kind::of::<Plan>(),
+    Kind::of::<Profile>(),
+    Kind::of::<Reproduction>(),
+    Kind::of::<Run>(),
+];
 
 impl Kind {
     const fn of<R: Record + JsonSchema>() -> Self {

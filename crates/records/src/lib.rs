@@ -15,6 +15,7 @@ pub mod machine;
 pub mod plan;
 pub mod profile;
 mod read;
+pub mod reproduction;
 pub mod run;
 mod write;
 

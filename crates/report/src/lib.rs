@@ -15,6 +15,7 @@ mod page;
 mod parts;
 mod plan;
 mod profile;
+mod reproduction;
 mod run;
 mod share;
 mod text;
@@ -77,6 +78,7 @@ fn body(record: &AnyRecord, out: &mut Out) {
     let made = match record.header.kind.as_str() {
         "machine" => typed(value).map(|machine| machine::sections(&machine, out)),
         "profile" => typed(value).map(|profile| profile::sections(&profile, out)),
+        "reproduction" => typed(value).map(|found| reproduction::sections(&found, out)),
         "run" => typed(value).map(|run| run::sections(&run, out)),
         "plan" => typed(value).map(|plan| plan::sections(&plan, out)),
         _ => Err("there are no figures for this kind".to_owned()),

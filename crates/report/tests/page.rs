@@ -6,12 +6,13 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::Path;
 
-const FIXTURES: [&str; 7] = [
+const FIXTURES: [&str; 8] = [
     "machine.v1.full-run-zen4-guest.json.gz",
     "machine.v1.interrupted.json",
     "plan.v1.assumed-prices.json",
     "profile.v1.call-chain.json",
     "profile.v1.clock-three-loops.json",
+    "reproduction.v1.three-claims.json",
     "run.v1.one-scavenger.json",
     "machine.v1.interrupted.json", // twice: names must not clash
 ];

@@ -148,6 +148,15 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Print the nanoseconds of each read with huge pages, for a script.",
             ),
         ],
+        "gleaner-reproduce" => &[
+            ("gleaner reproduce", "List the documents, and the time and memory that each takes."),
+            ("gleaner reproduce mlp --list", "List the claims of one of them."),
+            ("gleaner reproduce mlp --quick", "Test its claims on this machine."),
+            (
+                "gleaner reproduce lat_mem_rd --machine machine.json",
+                "Test claims on the figures of a machine record, and measure nothing.",
+            ),
+        ],
         "gleaner-help" => &[("gleaner help measure", "Show the help of 'gleaner measure'.")],
         _ => &[],
     }

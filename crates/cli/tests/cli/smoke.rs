@@ -9,9 +9,22 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 14] = [
-    "tour", "doctor", "measure", "profile", "harvest", "twin", "proof", "annotate", "show", "export",
-    "report", "model", "compare", "predict",
+const VERBS: [&str; 15] = [
+    "tour",
+    "doctor",
+    "measure",
+    "profile",
+    "harvest",
+    "twin",
+    "proof",
+    "annotate",
+    "show",
+    "export",
+    "report",
+    "model",
+    "compare",
+    "predict",
+    "reproduce",
 ];
 
 /// Chases through a small list, so that there is a site, and ends with 7.
@@ -113,17 +126,39 @@ fn report() {
     assert!(done(&gleaner(&place(), &["report", "-o", "-", record]).output().unwrap()).contains("<svg "));
 }
 
-/// Leaves the record of a whole run here as `machine.json`.
-fn unpack_machine(place: &Place) {
+/// Puts the record of a whole run there.
+fn recorded_machine(place: &Place) {
     let whole = testkit::root().join("crates/records/fixtures/machine.v1.full-run-zen4-guest.json.gz");
     let record = Command::new("gzip").arg("-dc").arg(whole).output().unwrap();
     std::fs::write(place.at("machine.json"), record.stdout).unwrap();
 }
 
 #[test]
+fn reproduce() {
+    let place = place();
+    recorded_machine(&place);
+    let list = done(&gleaner(&place, &["reproduce"]).output().unwrap());
+    assert!(list.contains("lat_mem_rd") && list.contains("--quick"), "{list}");
+    let claims = done(&gleaner(&place, &["reproduce", "mlp", "--list"]).output().unwrap());
+    assert!(claims.contains("we observe a cliff and the number of cycles doubles"), "{claims}");
+    let run = ["reproduce", "mlp", "--machine", "machine.json", "-o", "mlp.json"];
+    let told = done(&gleaner(&place, &run).output().unwrap());
+    assert!(told.contains("cliff-doubles") && told.contains(" reproduced"), "{told}");
+    let record = records::read::<records::reproduction::Reproduction>(&place.at("mlp.json"));
+    let claims = record.expect("a record").body.claims;
+    assert!(told.contains(&format!("{} claims", claims.len())), "{told}");
+    let json = done(
+        &gleaner(&place, &["reproduce", "lat_mem_rd", "--machine", "machine.json", "--json"])
+            .output()
+            .unwrap(),
+    );
+    assert!(records::parse::<records::reproduction::Reproduction>(json.as_bytes()).is_ok(), "{json}");
+}
+
+#[test]
 fn model() {
     let (place, fixtures) = (place(), testkit::root().join("crates/records/fixtures"));
-    unpack_machine(&place);
+    recorded_machine(&place);
     let text = done(&gleaner(&place, &["model", "machine.json"]).output().unwrap());
     assert!(text.contains("windows, 4K pages") && text.contains("areas held back"), "{text}");
     let json = done(&gleaner(&place, &["model", "--json", "machine.json"]).output().unwrap());
@@ -152,7 +187,7 @@ fn compare() {
 #[test]
 fn predict() {
     let place = place();
-    unpack_machine(&place);
+    recorded_machine(&place);
     let pattern = "chase(64M); rand(1M, n=1K) || seq(2G); stride(256, 16M); window(4K, 1M)";
     let predict = |more: &[&str]| {
         let arguments = [&["predict", "--machine", "machine.json", pattern], more].concat();

@@ -80,6 +80,7 @@ fn heading(named: &Named) -> String {
         "machine" => "Machine",
         "profile" => "Profile",
         "plan" => "Plan of a harvest",
+        "reproduction" => "Reproduction",
         "run" => "Harvest",
         other => other,
     };
