@@ -54,8 +54,10 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, envp: *mut *mut u8) {
         unsafe { mappings::hook::libc(area) };
         if row.libc_has_twins != 0 {
             filter::end_of_start(control.blocked, control.ignored);
+            // Another libc may be here than was planned: where the loader's variable is set twice.
+            let is_here = modules::is_found(control, page::modules_of(control, row), b"/libc.so.");
             // SAFETY: as above.
-            if !unsafe { interpose::clones::begin(area) } {
+            if is_here && !unsafe { interpose::clones::begin(area) } {
                 sys::write(2, NO_THREADS);
                 sys::exit_group(3);
             }

@@ -11,7 +11,7 @@ use crate::layout::page;
 use crate::layout::region::Region;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use runtime_abi::control::ModuleRow;
+use runtime_abi::control::{Control, ModuleRow};
 
 /// What the loader tells debuggers of each file, as all have it that speak their protocol.
 #[repr(C)]
@@ -74,6 +74,15 @@ fn found(region: &Region, row: &ModuleRow, bias: u64) {
     region.add_twins(row, bias);
     row.bias.store(bias, Relaxed);
     row.found.store(1, Release);
+}
+
+/// Whether a file is here whose name has this in it.
+pub(crate) fn is_found(control: &'static Control, rows: &[ModuleRow], part: &[u8]) -> bool {
+    let named = |row: &ModuleRow| {
+        let name = page::string(control, row.name).map(CStr::to_bytes);
+        name.is_some_and(|name| name.windows(part.len()).any(|bytes| bytes == part))
+    };
+    rows.iter().any(|row| row.name != 0 && row.found.load(Relaxed) != 0 && named(row))
 }
 
 /// Where the program that the kernel started begins.
