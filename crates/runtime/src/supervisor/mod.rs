@@ -220,7 +220,7 @@ impl Supervisor {
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
-            (self.switches.awaited, self.switches.lends) = (false, false);
+            self.switches.awaited = false;
             self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;

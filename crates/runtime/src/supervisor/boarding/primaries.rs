@@ -62,7 +62,7 @@ impl Supervisor {
                 ring::hook(area);
             }
             if self.starving.holds(area.supervisor.cpu.load(Relaxed)) && area.loans().order_slice() {
-                (self.switches.lends, self.switches.wanted) = (true, true);
+                (self.switches.awaited, self.switches.wanted) = (true, true);
                 ring::hook(area);
             }
             if guests > ring {

@@ -67,11 +67,9 @@ pub(crate) struct YieldSwitches {
     /// A thread of the primary may meet guests at its sites, or its pace is sampled there. Set in
     /// each round.
     pub(crate) wanted: bool,
-    /// A thread that lost its guests since it came to no yield is to be noticed when it does. Set
-    /// in each round.
+    /// A thread is awaited at a yield: one that lost its guests since it came to none, or that is
+    /// to lend its processor there. Set in each round.
     pub(crate) awaited: bool,
-    /// A thread is to lend its processor at its next yield. Set in each round.
-    pub(crate) lends: bool,
     linger: Linger,
 }
 
@@ -114,7 +112,6 @@ impl YieldSwitches {
             changes: 0,
             wanted: true,
             awaited: false,
-            lends: false,
             linger: Linger::default(),
         };
         let found = || page::modules(page).iter().filter(|module| module.found.load(Acquire) != 0);
@@ -152,7 +149,7 @@ impl YieldSwitches {
     /// `guests`: some may meet the primary. `spare`: the supervisor has a CPU of its own.
     pub(crate) fn follow(&mut self, guests: bool, spare: bool, now: u64) {
         self.linger.own_cpu = spare;
-        let needed = (guests || self.awaited || self.lends) && self.wanted;
+        let needed = (guests || self.awaited) && self.wanted;
         let on = self.linger.poll(self.on, needed, now);
         if on != self.on && !self.yields.is_empty() {
             self.switch_all(on);
