@@ -182,10 +182,12 @@ impl SlowdownController {
     }
 
     /// Credit that loans to scavengers at home may use up: what the next guest phase does not need;
-    /// where no guest is aboard, all. Where response times matter, nothing is lent.
+    /// where no guest is aboard, half of it, so that those who come aboard have some for visits.
+    /// Where response times matter, nothing is lent.
     pub(crate) fn spared(&self, guests: u32) -> f64 {
-        let need = if guests == 0 { 0.0 } else { self.phase_need() };
-        if self.answers || self.share <= 0.0 { 0.0 } else { (self.credit - need).max(0.0) }
+        let need = if self.ring > 0 { self.phase_need() } else { 0.0 };
+        let part = if guests == 0 { 0.5 } else { 1.0 };
+        if self.answers || self.share <= 0.0 { 0.0 } else { (part * (self.credit - need)).max(0.0) }
     }
 
     /// The share lost in the last sample with guests; 0 where none is known.
