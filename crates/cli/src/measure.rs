@@ -137,7 +137,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     {
         return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
     }
-    let machine = measured(args, console)?;
+    let machine = measured(args, 0, console)?;
     let interrupted = machine.run.interrupted;
     if interrupted && machine.run.blocks.valid == 0 {
         // A record of nothing would take the place of an earlier one of something.
@@ -167,10 +167,12 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     Ok(if interrupted { Exit::Failed } else { exit })
 }
 
-/// Runs the experiments, and shows how far they are.
-pub(crate) fn measured(args: &MeasureArgs, console: &Console) -> anyhow::Result<Machine> {
+/// Runs the experiments, and shows how far they are. Of several runs the `nth`, from 0, has other
+/// random choices: those that repeat would hide what they change.
+pub(crate) fn measured(args: &MeasureArgs, nth: u32, console: &Console) -> anyhow::Result<Machine> {
     let host = live::host();
-    let (request, _claim) = request(args, &host, console)?;
+    let (mut request, _claim) = request(args, &host, console)?;
+    request.seed = request.seed.wrapping_add(u64::from(nth));
     let mut progress = console.progress();
     let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
         .map_err(|refused| refusal("measure", refused))?;

@@ -103,10 +103,11 @@ fn tested(document: &'static Ledger, args: &ReproduceArgs, console: &Console) ->
     if let Some((programs, ..)) = document.programs {
         let mut progress = console.progress();
         let mut at = |what: &str, fraction: f64| progress.at(what, fraction);
-        match programs {
+        let gathered = match programs {
             Programs::Sharing => sharing::gather(&mut evidence, args.quick, stop, &mut at),
             Programs::Harvest => harvested::gather(&mut evidence, args.quick, stop, &mut at),
-        }
+        };
+        evidence.without = gathered.err();
         progress.finish();
     }
     let interrupted = interrupted || stop.asked();
@@ -140,5 +141,5 @@ fn machine(document: &Ledger, args: &ReproduceArgs, console: &Console) -> anyhow
         seed: args.seed,
         ..MeasureArgs::only(document.experiments)
     };
-    measure::measured(&only, console)
+    measure::measured(&only, 0, console)
 }

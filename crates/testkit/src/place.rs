@@ -43,8 +43,18 @@ impl Place {
     /// The program once more, as `name`; false if this compiler is not there or cannot do it so.
     #[must_use]
     pub fn compile(&self, compiler: &str, name: &str, options: &[&str]) -> bool {
+        self.compiled(compiler, name, options, "p.c")
+    }
+
+    /// The same, of another source, which is left beside it.
+    pub fn compile_other(&self, compiler: &str, name: &str, options: &[&str], source: &str) -> bool {
+        let file = format!("{name}.c");
+        std::fs::write(self.at(&file), source).is_ok() && self.compiled(compiler, name, options, &file)
+    }
+
+    fn compiled(&self, compiler: &str, name: &str, options: &[&str], file: &str) -> bool {
         let mut command = Command::new(compiler);
-        command.args(["-O2", "-w"]).args(options).arg("-o").arg(self.at(name)).arg(self.at("p.c"));
+        command.args(["-O2", "-w"]).args(options).arg("-o").arg(self.at(name)).arg(self.at(file));
         command.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     }
 

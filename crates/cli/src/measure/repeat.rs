@@ -1,10 +1,10 @@
 //! `gleaner measure --repeat N`: runs of the same thing, a record each, into a directory: a side of
 //! a comparison.
 
-use super::{Adapter, Format, MeasureArgs, ended, refusal, request};
+use super::{Format, MeasureArgs, ended, measured};
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use crate::{cpu, live, save};
+use crate::{cpu, save};
 use experiments::catalogue;
 use records::Document;
 use records::machine::Verdict;
@@ -67,15 +67,8 @@ pub(crate) fn file_name(number: u32, of: u32) -> String {
     format!("{number:0width$}.json", width = of.to_string().len())
 }
 
-/// Each run has other random choices: those that repeat would hide what they change.
 fn one(args: &MeasureArgs, number: u32, name: &Path, console: &Console) -> anyhow::Result<Exit> {
-    let host = live::host();
-    let (mut request, _claim) = request(args, &host, console)?;
-    request.seed = request.seed.wrapping_add(u64::from(number - 1));
-    let mut progress = console.progress();
-    let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
-        .map_err(|refused| refusal("measure", refused))?;
-    progress.finish();
+    let machine = measured(args, number - 1, console)?;
     if machine.run.interrupted {
         let (done, of) = (number - 1, args.repeat);
         return Err(Refusal::failed("measure", format!("stopped; {done} of {of} runs are complete")).into());

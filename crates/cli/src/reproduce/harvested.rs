@@ -29,13 +29,7 @@ const SOURCES: &[Source] = &[
 /// Of each chase, in MiB, as in the document: beyond the caches that a core has for itself.
 const AREA: &str = "16";
 
-pub(super) fn gather(evidence: &mut Evidence<'_>, quick: bool, stop: Stop, at: &mut dyn FnMut(&str, f64)) {
-    if let Err(missing) = gathered(evidence, quick, stop, at) {
-        evidence.without = Some(missing);
-    }
-}
-
-fn gathered(
+pub(super) fn gather(
     evidence: &mut Evidence<'_>,
     quick: bool,
     stop: Stop,

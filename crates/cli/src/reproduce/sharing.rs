@@ -14,15 +14,9 @@ const SOURCES: &[Source] = &[
     ("triad.c", include_str!("../../../../programs/sharing/triad.c")),
 ];
 
-/// Adds all that the claims need, as far as it can be had; `at` is told what is done and how far
-/// that is.
-pub(super) fn gather(evidence: &mut Evidence<'_>, quick: bool, stop: Stop, at: &mut dyn FnMut(&str, f64)) {
-    if let Err(missing) = gathered(evidence, quick, stop, at) {
-        evidence.without = Some(missing);
-    }
-}
-
-fn gathered(
+/// Adds all that the claims need, or as much as can be had: then it says why no more. `at` is told
+/// what is done and how far that is.
+pub(super) fn gather(
     evidence: &mut Evidence<'_>,
     quick: bool,
     stop: Stop,

@@ -1,17 +1,16 @@
 //! Guests that stay aboard where a call, jump or return leads from one function to another by an
 //! address, and visits home for which the primary's thread lends its CPU.
 
-use testkit::Place;
+use testkit::{CHASE_UNTIL_END, Place};
 
 /// `forms ROUNDS`: calls by address in every form of the instruction, checks what callees return
 /// and that registers are as a caller may expect them, and prints it. `calls ROUNDS`: system calls
-/// among work. `chases FILE`: chases through memory until the file says `end`.
+/// among work.
 const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <time.h>
 
 asm(".text\n"
     /* A tail call by a register, and by memory; with flags and all argument registers in use. */
@@ -87,34 +86,11 @@ static int calls(long rounds) {
     return 0;
 }
 
-static int says_end(const char *path) {
-    char text[4096] = "";
-    FILE *file = fopen(path, "r");
-    if (!file) return 0;
-    fseek(file, -4, SEEK_END);
-    fread(text, 1, 4, file);
-    fclose(file);
-    return !strncmp(text, "end", 3);
-}
-
 int main(int argc, char **argv) {
-    enum { LINES = 1 << 19 };
     table[0] = one; table[1] = two;
-    if (strcmp(argv[1], "chases")) {
-        int wrong = strcmp(argv[1], "forms") ? calls(atol(argv[2])) : forms(atol(argv[2]));
-        puts("end");
-        return wrong;
-    }
-    static void *memory[LINES][8];
-    for (long i = 0, at = 0; i < LINES; i++) {
-        long next = (at * 5 + 12345) % LINES;
-        memory[at][0] = memory[next];
-        at = next;
-    }
-    void **volatile at = memory[0];
-    for (time_t end = time(0) + 60; !says_end(argv[2]) && time(0) < end;)
-        for (int i = 0; i < 1000000; i++) at = *at;
-    return 0;
+    int wrong = strcmp(argv[1], "forms") ? calls(atol(argv[2])) : forms(atol(argv[2]));
+    puts("end");
+    return wrong;
 }
 "#;
 
@@ -122,12 +98,13 @@ int main(int argc, char **argv) {
 fn harvested(what: &str, rounds: &str) -> (String, String, serde_json::Value) {
     let place = Place::uncompiled(SOURCE, env!("CARGO_BIN_EXE_gleaner"));
     assert!(place.compile("cc", "p", &["-O1", "-fcf-protection"]));
+    assert!(place.compile_other("cc", "primary", &["-O1"], CHASE_UNTIL_END));
     let alone = place.command(place.at("p")).args([what, rounds]).output().unwrap();
     let scavenger = format!("./p {what} {rounds}");
     let mut harvest = place.command("taskset");
     harvest.args(["-c", "0", env!("CARGO_BIN_EXE_gleaner"), "harvest", "-q", "--max-slowdown", "30%"]);
     harvest.args(["--record", "run.json", "--scavenger-out", "out", "--scavenger", &scavenger]);
-    let output = harvest.args(["--", "./p", "chases", "out"]).output().unwrap();
+    let output = harvest.args(["--", "./primary", "out"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let record = serde_json::from_slice(&std::fs::read(place.at("run.json")).unwrap()).unwrap();
     let printed = std::fs::read_to_string(place.at("out")).unwrap();

@@ -1,38 +1,7 @@
 //! Scavengers whose libc has twins, as all their libraries: threads, processes, exceptions, locks
 //! and thread-local storage are what they are without.
 
-use testkit::Place;
-
-/// Chases through memory until the file's last line is `end`, for a minute at most.
-const PRIMARY: &str = r#"
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-static int says_end(const char *path) {
-    char text[8] = "";
-    FILE *file = fopen(path, "r");
-    if (!file) return 0;
-    fseek(file, -4, SEEK_END);
-    fread(text, 1, 4, file);
-    fclose(file);
-    return !strncmp(text, "end", 3);
-}
-
-int main(int argc, char **argv) {
-    enum { LINES = 1 << 19 };
-    static void *memory[LINES][8];
-    for (long i = 0, at = 0; i < LINES; i++) {
-        long next = (at * 5 + 12345) % LINES;
-        memory[at][0] = memory[next];
-        at = next;
-    }
-    void **volatile at = memory[0];
-    for (time_t end = time(0) + 60; !says_end(argv[1]) && time(0) < end;)
-        for (int i = 0; i < 1000000; i++) at = *at;
-    return 0;
-}
-"#;
+use testkit::{CHASE_UNTIL_END, Place};
 
 /// Threads that allocate and look whether their thread-local storage is their own; processes by
 /// every way that libc has.
@@ -253,7 +222,7 @@ fn both(place: &Place, cpus: &str, command: &[&str]) -> (String, String, bool) {
 }
 
 fn place() -> Place {
-    let place = Place::uncompiled(PRIMARY, env!("CARGO_BIN_EXE_gleaner"));
+    let place = Place::uncompiled(CHASE_UNTIL_END, env!("CARGO_BIN_EXE_gleaner"));
     assert!(place.compile("cc", "primary", &["-O1"]));
     place
 }
@@ -261,10 +230,7 @@ fn place() -> Place {
 #[test]
 fn threads_and_processes_are_what_they_are() {
     let place = place();
-    std::fs::write(place.at("threads.c"), THREADS).unwrap();
-    let compiled =
-        place.command("cc").args(["-O2", "-pthread", "-o", "threads", "threads.c"]).status().unwrap();
-    assert!(compiled.success());
+    assert!(place.compile_other("cc", "threads", &["-pthread"], THREADS));
     let (alone, harvested, of_libc) = both(&place, "0", &["./threads"]);
     assert_eq!(harvested, alone);
     assert!(of_libc);
@@ -273,9 +239,7 @@ fn threads_and_processes_are_what_they_are() {
 #[test]
 fn exceptions_and_containers_are_what_they_are() {
     let place = place();
-    std::fs::write(place.at("cxx.cpp"), CXX).unwrap();
-    let compiled = place.command("c++").args(["-O2", "-pthread", "-o", "cxx", "cxx.cpp"]).status().unwrap();
-    assert!(compiled.success());
+    assert!(place.compile_other("c++", "cxx", &["-pthread"], CXX));
     let (alone, harvested, of_libc) = both(&place, "0", &["./cxx"]);
     assert_eq!(harvested, alone);
     assert!(of_libc);

@@ -119,20 +119,41 @@ const SHARED: [FilterInstruction; 21] = [
     answer(ALLOW),
 ];
 
-const DYNAMIC: [FilterInstruction; SHARED.len() + 1] = joined(&[answer(ALLOW)]);
+const DYNAMIC: [FilterInstruction; SHARED.len() + 1] = joined(&[answer(ALLOW)], &[]);
 
-/// What is behind [`SHARED`].
-const fn joined<const REST: usize, const ALL: usize>(
-    rest: &[FilterInstruction; REST],
+/// What is behind [`SHARED`], in two parts.
+const fn joined<const ALL: usize>(
+    middle: &[FilterInstruction],
+    end: &[FilterInstruction],
 ) -> [FilterInstruction; ALL] {
-    assert!(ALL == SHARED.len() + REST);
+    let before_end = SHARED.len() + middle.len();
+    assert!(ALL == before_end + end.len());
     let mut all = [answer(ALLOW); ALL];
     let mut at = 0;
     while at < ALL {
-        all[at] = if at < SHARED.len() { SHARED[at] } else { rest[at - SHARED.len()] };
+        all[at] = if at < SHARED.len() {
+            SHARED[at]
+        } else if at < before_end {
+            middle[at - SHARED.len()]
+        } else {
+            end[at - before_end]
+        };
         at += 1;
     }
     all
+}
+
+/// Traps what is called from these addresses, which share their upper halves, and allows the rest.
+const fn trapped_within(first: u64, end: u64) -> [FilterInstruction; 7] {
+    [
+        load(POINTER + 4),
+        equal((first >> 32) as u32, 4),
+        load(POINTER),
+        at_least(first as u32, 2),
+        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end as u32 },
+        answer(TRAP),
+        answer(ALLOW),
+    ]
 }
 
 const fn at_least(value: u32, else_skip: u8) -> FilterInstruction {
@@ -141,8 +162,8 @@ const fn at_least(value: u32, else_skip: u8) -> FilterInstruction {
 
 /// With the addresses of the program, which share their upper halves.
 const fn for_static(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 32] {
-    let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
-    joined(&[
+    let (upper, lowest, past) = ((first >> 32) as u32, first as u32, end as u32);
+    let by_number = [
         equal(sys::nr::CLONE3 as u32, 1),
         answer(ERRNO | ENOSYS),
         equal(sys::nr::CLONE as u32, 9),
@@ -151,8 +172,8 @@ const fn for_static(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 
         load(POINTER + 4),
         equal(upper, 4),
         load(POINTER),
-        at_least(first, 2),
-        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end },
+        at_least(lowest, 2),
+        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: past },
         answer(TRAP),
         answer(ERRNO | EAGAIN),
         equal(sys::nr::ARCH_PRCTL as u32, 3),
@@ -168,31 +189,14 @@ const fn for_static(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 
         FilterInstruction { code: 0x15, if_true: 2, if_false: 0, value: sys::nr::READLINK as u32 },
         FilterInstruction { code: 0x15, if_true: 1, if_false: 0, value: sys::nr::READLINKAT as u32 },
         equal(sys::nr::RT_SIGACTION as u32, 6),
-        load(POINTER + 4),
-        equal(upper, 4),
-        load(POINTER),
-        at_least(first, 2),
-        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end },
-        answer(TRAP),
-        answer(ALLOW),
-    ])
+    ];
+    joined(&by_number, &trapped_within(first, end))
 }
 
 /// With the addresses of a loader.
 const fn for_loader(first: u64, end: u64) -> [FilterInstruction; SHARED.len() + 10] {
-    let (upper, first, end) = ((first >> 32) as u32, first as u32, end as u32);
-    joined(&[
-        equal(sys::nr::ARCH_PRCTL as u32, 8),
-        load(FIRST_ARGUMENT),
-        equal(ARCH_SET_FS, 6),
-        load(POINTER + 4),
-        equal(upper, 4),
-        load(POINTER),
-        at_least(first, 2),
-        FilterInstruction { code: 0x35, if_true: 1, if_false: 0, value: end },
-        answer(TRAP),
-        answer(ALLOW),
-    ])
+    let sets_fs = [equal(sys::nr::ARCH_PRCTL as u32, 8), load(FIRST_ARGUMENT), equal(ARCH_SET_FS, 6)];
+    joined(&sets_fs, &trapped_within(first, end))
 }
 
 /// The kernel's signal for a call that was trapped: does it, and tells the context.

@@ -76,7 +76,7 @@ pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
         row.errno.store(-pid as i32, Relaxed);
         row.failure.store(failure::CLONE, Relaxed);
         row.life.store(life::FAILED, Release);
-        region.release(region.slot_of(home), -1);
+        region.give_back(home);
         return None;
     }
     row.pid.store(pid as i32, Release);

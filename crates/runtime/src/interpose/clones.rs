@@ -7,17 +7,15 @@
 //! waits) has its parent's area, as after `vfork`.
 
 use crate::interpose::mine::RegisterPair;
-use crate::interpose::threads;
-use crate::layout::area::{Area, closed, settled};
+use crate::interpose::threads::{self, CLONE_THREAD, CLONE_VM};
+use crate::layout::area::Area;
 use crate::mappings::{hook, seen};
 use crate::switching::gs;
 use crate::sys;
 use core::arch::naked_asm;
 use core::sync::atomic::Ordering::Relaxed;
 
-const CLONE_VM: usize = 0x100;
 const CLONE_VFORK: usize = 0x4000;
-const CLONE_THREAD: usize = 0x10000;
 /// Where `struct clone_args` has the stack.
 const STACK: usize = 40;
 /// In place of an area: none is needed, and none is to be had.
@@ -139,7 +137,7 @@ unsafe extern "C" fn prepare(kept: &[usize; 7], number: u32) -> usize {
             (first, second, creator)
         }
     };
-    if flags & CLONE_VM == 0 || stack == 0 {
+    if flags & CLONE_VM as usize == 0 || stack == 0 {
         return NOTHING;
     }
     if flags & CLONE_VFORK != 0 {
@@ -149,11 +147,8 @@ unsafe extern "C" fn prepare(kept: &[usize; 7], number: u32) -> usize {
         return creator.address() | BORROWED;
     }
     let Some(area) = threads::area_for(creator, onward, sixth) else { return REFUSED };
-    if flags & CLONE_THREAD == 0 {
-        // A process: it has signal handlers of its own, and may execute another program any time.
-        area.thread.lent.store(1, Relaxed);
-        area.closed.store(closed::FORKS, Relaxed);
-        area.settled.store(settled::FOR_GOOD, Relaxed);
+    if flags & CLONE_THREAD as usize == 0 {
+        threads::is_for_a_process(area);
     }
     area.address()
 }
@@ -166,7 +161,7 @@ unsafe extern "C" fn created(area: usize) {
     // SAFETY: what `prepare` returned; areas are never unmapped.
     let of: &'static Area = unsafe { &*((area & !BORROWED) as *const Area) };
     if area & BORROWED == 0 {
-        of.region().release(of.region().slot_of(of), -1);
+        of.region().give_back(of);
     } else {
         of.thread.lent.fetch_sub(1, Relaxed);
     }

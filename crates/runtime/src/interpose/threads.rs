@@ -14,6 +14,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 const EAGAIN: i32 = 11;
 const THRD_ERROR: i32 = 2;
+pub(super) const CLONE_VM: i32 = 0x100;
+pub(super) const CLONE_THREAD: i32 = 0x10000;
 
 type Start = unsafe extern "C" fn();
 
@@ -40,6 +42,14 @@ pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) ->
         area.closed.store(closed::FORKS, Relaxed); // a forked child has no supervisor
     }
     Some(area)
+}
+
+/// The area is for a process: it has signal handlers of its own, and may execute another program
+/// any time.
+pub(super) fn is_for_a_process(area: &Area) {
+    area.thread.lent.store(1, Relaxed);
+    area.closed.store(closed::FORKS, Relaxed);
+    area.settled.store(settled::FOR_GOOD, Relaxed);
 }
 
 /// What a thread begins with: returns the program's function and its argument. Called on the
@@ -82,7 +92,7 @@ extern "C" fn pthread_create(
     let Some(area) = area_for(creator, start, argument) else { return EAGAIN };
     let result = next_create(thread, attributes, labels::thread_start() as Start as usize, area.address());
     if result != 0 {
-        area.region().release(area.region().slot_of(area), -1);
+        area.region().give_back(area);
     }
     super::handlers::take_over_libcs(creator);
     result
@@ -104,8 +114,6 @@ extern "C" fn clone(
     tls: usize,
     child_tid: usize,
 ) -> i32 {
-    const CLONE_VM: i32 = 0x100;
-    const CLONE_THREAD: i32 = 0x10000;
     let next = |start: usize, argument: usize| {
         call_next!(c"clone" as fn(usize, usize, i32, usize, usize, usize, usize) -> i32,
             (start, stack, flags, argument, parent_tid, tls, child_tid), else fail(EAGAIN))
@@ -119,14 +127,11 @@ extern "C" fn clone(
     }
     let Some(area) = area_for(creator, start, argument) else { return fail(EAGAIN) };
     if flags & CLONE_THREAD == 0 {
-        // A process: it has signal handlers of its own, and may execute another program any time.
-        area.thread.lent.store(1, Relaxed);
-        area.closed.store(closed::FORKS, Relaxed);
-        area.settled.store(settled::FOR_GOOD, Relaxed);
+        is_for_a_process(area);
     }
     let child = next(labels::thread_start() as Start as usize, area.address());
     if child < 0 {
-        area.region().release(area.region().slot_of(area), -1);
+        area.region().give_back(area);
     }
     child
 }
@@ -143,7 +148,7 @@ extern "C" fn thrd_create(thread: *mut c_void, start: usize, argument: usize) ->
     let result = call_next!(c"thrd_create" as fn(*mut c_void, usize, usize) -> i32,
         (thread, start, argument), else THRD_ERROR);
     if let (Some(Some(area)), true) = (area, result != 0) {
-        area.region().release(area.region().slot_of(area), -1);
+        area.region().give_back(area);
     }
     if let Some(creator) = mine() {
         super::handlers::take_over_libcs(creator);

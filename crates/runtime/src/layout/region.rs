@@ -317,6 +317,11 @@ impl Region {
         }
     }
 
+    /// Gives back an area that was claimed for a thread to come: there is none, or none any more.
+    pub(crate) fn give_back(&self, area: &Area) {
+        self.release(self.slot_of(area), -1);
+    }
+
     fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &AreaPurpose) {
         // Its pages are there before a primary's thread writes to them: frame, XSAVE image, slow
         // stack.

@@ -267,7 +267,7 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
         call();
         gs::set_base(creators.address());
     }
-    region.release(region.slot_of(area), -1);
+    region.give_back(area);
 }
 
 /// # Safety
