@@ -40,6 +40,10 @@ pub struct Run {
     pub absences: Absences,
     #[serde(default)]
     pub slowdown: Slowdown,
+    /// The work of all of them in the same time, where that of one that has a processor alone is 1:
+    /// the primary's, and the pace of each scavenger, also at home.
+    #[serde(default = "program::not_told")]
+    pub work: Quantity,
     #[serde(default)]
     pub sites: Vec<SiteRun>,
     #[serde(default)]

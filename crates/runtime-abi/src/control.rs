@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -156,7 +156,9 @@ pub mod trip {
     pub const FREE: usize = 7;
     /// The primary's thread came to no yield for long.
     pub const NO_YIELD: usize = 8;
-    pub const COUNT: usize = 9;
+    /// It was aboard for long, and is timed alone at home for a moment.
+    pub const GAUGED: usize = 9;
+    pub const COUNT: usize = 10;
 }
 
 /// A scavenger, as the launcher asks for it and the runtime reports on it.
@@ -207,6 +209,15 @@ pub struct ScavengerRow {
     /// part of that aboard.
     pub visits: AtomicU64,
     pub visited_ns: AtomicU64,
+    /// How often its contexts had their turn aboard, and the ticks that so many turns take at home,
+    /// a floating-point number by its bits, as far as that is known.
+    pub turns: AtomicU64,
+    pub work_ticks: AtomicU64,
+    /// Gauges of how long a turn takes at home, in ticks: how many, and the sums of their figures
+    /// and of the squares of these, floating-point numbers by their bits.
+    pub gauges: AtomicU64,
+    pub gauge_sum: AtomicU64,
+    pub gauge_squares: AtomicU64,
     /// Killed by the runtime since one of its threads was lost with a primary that was killed.
     pub lost: AtomicU32,
     /// Why it does not have the lowest priority (`SCHED_IDLE`) at home; 0: it has.
@@ -412,6 +423,8 @@ pub struct Control {
     /// last of them, in turn.
     pub forks: AtomicU64,
     pub forked: [AtomicI32; FORKED],
+    /// Guests had turns where the primary busy-waits: these are not counted.
+    pub busy_wait_turns: AtomicU32,
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.

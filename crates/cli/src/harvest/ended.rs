@@ -1,6 +1,6 @@
 //! What is said after a harvest: what went otherwise than asked, and a summary.
 
-use crate::figures::percent;
+use crate::figures::{figure, percent};
 use ::harvest::report::NOT_RUN;
 use ::harvest::report::next_step::{has_failed, is_starved, next_step};
 use ::harvest::session::NO_OUTPUT;
@@ -96,17 +96,37 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
         let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
         let _ = writeln!(
             text,
-            "  {}: aboard {}, {trips} trips home{}, {}{}",
+            "  {}: {}; aboard {}, {trips} trips home{}, {}{}",
             told(scavenger),
+            pace(&scavenger.progress),
             scavenger.times.aboard.brief(),
             visits(scavenger),
             how(&scavenger.process.ended),
             starved(scavenger)
         );
     }
+    if let Some(work) = run.work.estimate().filter(|_| !run.scavengers.is_empty()) {
+        let verdict = if work.lo > 1.0 {
+            ""
+        } else if work.hi < 1.0 {
+            "; nothing was gained"
+        } else {
+            "; no gain is resolved"
+        };
+        let all = figure(&run.work);
+        let _ = writeln!(text, "  all together did {all} times the work of one CPU{verdict}");
+    }
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     // Causes of failures may have several lines.
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+/// A scavenger's pace, as a share of its pace alone.
+fn pace(progress: &Quantity) -> String {
+    match progress {
+        Quantity::Resolved { .. } => format!("advanced at {} of its pace alone", figure(progress)),
+        Quantity::Unresolved { unresolved } => format!("pace not resolved ({unresolved})"),
+    }
 }
 
 /// Visits home for which the primary lent its CPU.

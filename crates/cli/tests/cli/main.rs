@@ -18,6 +18,7 @@ mod early_libraries;
 mod edges;
 mod export;
 mod front_door;
+mod gains;
 mod generated;
 mod habits;
 mod handlers;

@@ -14,6 +14,8 @@ pub struct Life {
     pub most: Duration,
     /// Of its first thread; `None` where the kernel does not count it, or it has not ended.
     pub processor: Option<Processor>,
+    /// CPU time of all its threads when it was seen last, to a tick of the kernel's clock.
+    pub cpu: Option<Duration>,
 }
 
 /// CPU time of a thread since it began.
@@ -29,6 +31,22 @@ impl Processor {
     pub fn of(tid: i32) -> Option<Self> {
         parsed(&std::fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?)
     }
+}
+
+/// CPU time of a process, of all the threads that it has or had; also of one that has ended and is
+/// not waited for.
+fn cpu_time(pid: i32) -> Option<Duration> {
+    cpu_of(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The kernel's clock ticks in a second, as it tells them to programs on x86-64.
+const TICKS: u32 = 100;
+
+/// Behind the name, which may hold anything: user and system time are the 12th and 13th word.
+fn cpu_of(text: &str) -> Option<Duration> {
+    let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let (user, system): (u32, u32) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some((Duration::from_secs(1) / TICKS).saturating_mul(user.saturating_add(system)))
 }
 
 /// Nanoseconds on processors and waiting for one, and how often it ran: a thread that never ran is
@@ -47,6 +65,7 @@ pub(super) struct LifeSamples {
     begun: Option<Between>,
     ended: Option<Between>,
     processor: Option<Processor>,
+    cpu: Option<Duration>,
 }
 
 /// Two looks, between which something happened.
@@ -55,7 +74,7 @@ struct Between(Instant, Instant);
 
 impl LifeSamples {
     pub(super) fn new(now: Instant) -> Self {
-        Self { last: now, begun: None, ended: None, processor: None }
+        Self { last: now, begun: None, ended: None, processor: None, cpu: None }
     }
 
     /// It has begun by now.
@@ -63,6 +82,7 @@ impl LifeSamples {
         let between = Between(self.last, Instant::now());
         self.begun.get_or_insert(between);
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.cpu = cpu_time(pid.as_raw_nonzero().get()).or(self.cpu);
         // The kernel tells it as long as the process is not waited for.
         if self.ended.is_none() && matches!(waitid(WaitId::Pid(pid), ended), Ok(Some(_))) {
             self.ended = Some(between);
@@ -75,7 +95,12 @@ impl LifeSamples {
     pub(super) fn life(&self) -> Option<Life> {
         let begun = self.begun?;
         let ended = self.ended.unwrap_or(Between(self.last, self.last));
-        Some(Life { least: ended.0 - begun.1, most: ended.1 - begun.0, processor: self.processor })
+        Some(Life {
+            least: ended.0 - begun.1,
+            most: ended.1 - begun.0,
+            processor: self.processor,
+            cpu: self.cpu,
+        })
     }
 }
 
@@ -89,6 +114,15 @@ mod tests {
         assert_eq!(parsed("5 70 2\n"), Some(counted));
         for not_counted in ["0 0 0\n", "", "5 70", "5 70 x", "-5 70 2"] {
             assert_eq!(parsed(not_counted), None, "{not_counted}");
+        }
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_process_is_found_behind_any_name() {
+        let line = "7 (a) b (c) S 1 7 7 0 -1 4194304 90 0 0 0 123 45 6 7 20 0 1 0 99 1 1";
+        assert_eq!(cpu_of(line), Some(Duration::from_millis(1680)));
+        for broken in ["", "7 (a", "7 (a) S 1", "7 (a) S 1 7 7 0 -1 4 9 0 0 0 x 45"] {
+            assert_eq!(cpu_of(broken), None, "{broken}");
         }
     }
 

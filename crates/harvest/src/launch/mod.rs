@@ -41,7 +41,7 @@ pub use ready::Starved;
 pub use request::{After, Contract, Harvest, Inherited, Module, Program, Scavenger, Stream};
 pub use running::{Outcome, Running, ScavengerOutcome};
 pub use siblings::{SiblingsOutcome, ThreadNow};
-pub use snapshot::{ScavengerNow, Snapshot};
+pub use snapshot::{ScavengerNow, Snapshot, Work};
 
 use crate::find::libraries;
 use std::ffi::OsString;

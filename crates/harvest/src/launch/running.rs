@@ -9,7 +9,7 @@ use super::lives::{Life, LifeSamples};
 use super::page::{Page, row};
 use super::request::{After, Harvest};
 use super::siblings::{self, SiblingsOutcome};
-use super::snapshot::{ScavengerNow, Snapshot};
+use super::snapshot::{ScavengerNow, Snapshot, Work};
 use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
@@ -160,6 +160,23 @@ impl Running {
             aboard_time: Duration::from_nanos(u64(offset_of!(ScavengerRow, aboard_ns))),
             visits: u64(offset_of!(ScavengerRow, visits)),
             visited: Duration::from_nanos(u64(offset_of!(ScavengerRow, visited_ns))),
+            work: self.work(index),
+        }
+    }
+
+    fn work(&self, index: usize) -> Work {
+        let word = |offset| self.page.u64(row(index) + offset);
+        let number = |offset| f64::from_bits(word(offset));
+        let clock = [offset_of!(Control, clock_ticks), offset_of!(Control, clock_ns)];
+        let [ticks, ns] = clock.map(|offset| self.page.u64(offset) as f64);
+        Work {
+            turns: word(offset_of!(ScavengerRow, turns)),
+            uncounted: self.page.u32(offset_of!(Control, busy_wait_turns)) != 0,
+            ticks: number(offset_of!(ScavengerRow, work_ticks)),
+            rate: if ns > 0.0 { ticks / ns } else { 0.0 },
+            gauges: word(offset_of!(ScavengerRow, gauges)),
+            sum: number(offset_of!(ScavengerRow, gauge_sum)),
+            squares: number(offset_of!(ScavengerRow, gauge_squares)),
         }
     }
 

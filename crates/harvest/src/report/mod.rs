@@ -1,5 +1,6 @@
 //! The run record: what became of a plan and its programs.
 
+mod gained;
 pub mod next_step;
 mod paces;
 pub(crate) mod site_outcomes;
@@ -31,7 +32,7 @@ pub const NOT_RUN: &str = "harvesting: the primary was not run";
 /// The run record of a harvest that ended.
 pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     let participants = prepared.participants();
-    let scavengers = participants
+    let scavengers: Vec<Scavenger> = participants
         .scavengers
         .iter()
         .zip(&outcome.scavengers)
@@ -65,7 +66,10 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     });
     let no_sites = no_sites(prepared);
     let (sites, switched_off) = sites(prepared, outcome);
+    let slowdown =
+        if participants.siblings { Slowdown::unresolved(NOT_WATCHED) } else { slowdown(&outcome.last.paces) };
     Run {
+        work: gained::together(&slowdown.share, scavengers.iter().map(|it| &it.progress)),
         primary: Process {
             command: texts(&participants.primary.command),
             file: records::text_of(&participants.primary.file),
@@ -92,11 +96,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
         } else {
             absences(&outcome.last.paces)
         },
-        slowdown: if participants.siblings {
-            Slowdown::unresolved(NOT_WATCHED)
-        } else {
-            slowdown(&outcome.last.paces)
-        },
+        slowdown,
         sites,
         switched_off,
         refusals: alone
@@ -232,7 +232,7 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         copy: wanted.copy,
         output: wanted.output.clone(),
         times: times(outcome),
-        progress: Quantity::unresolved("yields are not counted"),
+        progress: gained::pace(outcome),
         faults_aboard: count(figures.trips[trip::FAULT]),
         trips_home: trips(figures),
         visits_home: count(figures.visits),
@@ -289,6 +289,7 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
         (trip::SLOWED, "with it aboard, the primary was slower than --max-slowdown allows"),
         (trip::STAYED, "it stayed aboard for longer than --max-absence"),
         (trip::FREE, "a CPU became idle for its own thread"),
+        (trip::GAUGED, "to be timed alone for a moment"),
         (trip::NO_YIELD, "the primary's thread reached no yield for too long"),
     ];
     WHY.into_iter()

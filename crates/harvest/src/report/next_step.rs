@@ -39,6 +39,8 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
         "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
         "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
+    } else if run.work.estimate().is_some_and(|work| work.hi < 1.0) {
+        "leave out the scavengers that advance least: they cost more than they do".to_owned()
     } else if matches!(prices.source, Source::Defaults { .. }) {
         "measure this machine once with 'gleaner measure': plans then use its own costs".to_owned()
     } else if let Some(record) = record {

@@ -73,7 +73,8 @@ pub struct Scavenger {
     /// Where its standard output and error went.
     pub output: String,
     pub times: Times,
-    /// Its yields while aboard, as a measure of its progress.
+    /// Its pace from its start to its end, as a share of that of its twins alone on a processor:
+    /// what its time aboard was worth, and its CPU time at home.
     pub progress: Quantity,
     pub faults_aboard: Quantity,
     #[serde(default)]
@@ -102,7 +103,7 @@ pub struct Times {
     pub lent: Quantity,
 }
 
-fn not_told() -> Quantity {
+pub(super) fn not_told() -> Quantity {
     Quantity::unresolved("earlier versions did not record it")
 }
 

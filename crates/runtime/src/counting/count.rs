@@ -39,6 +39,7 @@ pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, S
 use crate::layout::area::{Area, lock};
 use crate::layout::context::Context;
 use crate::signals::frame::Registers;
+use crate::switching::gauge;
 use crate::switching::links;
 use core::arch::global_asm;
 use core::arch::x86_64::_rdtsc;
@@ -157,6 +158,7 @@ pub(crate) fn gather(area: &Area) {
     if !first.is_null() {
         area.control().next.store(first, Release);
         area.own().prev.store(area.thread.aside_last.load(Relaxed), Relaxed);
+        gauge::aside(area, false);
     }
 }
 
@@ -168,6 +170,7 @@ pub(crate) fn arrange(area: &Area) {
     let first = area.control().next.load(Acquire);
     if order & GUESTS == 0 && first != own.pointer() {
         area.thread.aside.store(first, Relaxed);
+        gauge::aside(area, true);
         area.thread.aside_last.store(own.prev.load(Relaxed), Relaxed);
         area.control().next.store(own.pointer(), Release);
         own.prev.store(own.pointer(), Relaxed);
@@ -385,6 +388,9 @@ pub(crate) fn at_turns(area: &Area) -> *mut Context {
         _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => links::first(area),
         _ => own,
     };
+    if first != own {
+        area.region().page().busy_wait_turns.store(1, Relaxed);
+    }
     if !counting {
         return first;
     }

@@ -8,6 +8,8 @@
 //!   (`PR_SET_MM`), that nothing becomes executable (`PR_SET_MDWE`), that it has no large pages
 //!   (`PR_SET_THP_DISABLE`). They fail as where the caller has no right to them, or the kernel does
 //!   not know them.
+//! - The time stamp counter is not taken from it (`PR_SET_TSC`): aboard it could not be, and at
+//!   home the runtime reads it. That fails likewise.
 //! - System calls are not handed to the program itself (`PR_SET_SYSCALL_USER_DISPATCH`, see
 //!   [`crate::interpose::dispatch`]).
 //!
@@ -84,6 +86,7 @@ const INVALID: u32 = 22;
 const EAGAIN: u32 = 11;
 const ENOSYS: u32 = 38;
 const CLONE_THREAD: u32 = 0x10000;
+const PR_SET_TSC: u32 = 26;
 const PR_SET_MM: u32 = 35;
 const PR_SET_THP_DISABLE: u32 = 41;
 const PR_SET_MDWE: u32 = 65;
@@ -95,7 +98,7 @@ const FIRST_ARGUMENT: u32 = 16;
 const X86_64: u32 = 0xc000003e;
 
 /// For all programs: what follows finds the call's number loaded.
-const SHARED: [FilterInstruction; 21] = [
+const SHARED: [FilterInstruction; 23] = [
     load(ARCHITECTURE),
     FilterInstruction { code: 0x15, if_true: 1, if_false: 0, value: X86_64 },
     answer(ALLOW),
@@ -106,13 +109,15 @@ const SHARED: [FilterInstruction; 21] = [
     answer(ERRNO | EPERM),
     equal(sys::nr::MUNLOCKALL as u32, 1),
     answer(ERRNO), // done, without doing it
-    equal(sys::nr::PRCTL as u32, 10),
+    equal(sys::nr::PRCTL as u32, 12),
     load(FIRST_ARGUMENT),
     equal(PR_SET_MM, 1),
     answer(ERRNO | EPERM),
     equal(PR_SET_MDWE, 1),
     answer(ERRNO | INVALID),
     equal(PR_SET_THP_DISABLE, 1),
+    answer(ERRNO | INVALID),
+    equal(PR_SET_TSC, 1),
     answer(ERRNO | INVALID),
     equal(PR_SET_SYSCALL_USER_DISPATCH as u32, 1),
     answer(ERRNO | INVALID),
@@ -420,6 +425,7 @@ mod tests {
                 (PR_SET_MM, EPERM),
                 (PR_SET_MDWE, INVALID),
                 (PR_SET_THP_DISABLE, INVALID),
+                (PR_SET_TSC, INVALID),
                 (PR_SET_SYSCALL_USER_DISPATCH as u32, INVALID),
             ] {
                 assert_eq!(run(program, sys::nr::PRCTL as u32, option, first), ERRNO | outcome);

@@ -12,6 +12,7 @@
 //! 0x0a00  samples
 //! 0x0d00  counter of busy-waits
 //! 0x0e00  LoanWords
+//! 0x0e80  GaugeWords, GaugeNotes
 //! ```
 //!
 //! An area's words lie in parts, by which side writes them. The type of a part is in the room of
@@ -35,6 +36,8 @@ use crate::counting::area_words::{CountingWords, ROWS, SAMPLES as SAMPLE_COUNT};
 use crate::signals::area_words::SignalWords;
 use crate::signals::frame::SignalStack;
 use crate::supervisor::area_words::{OrderWords, SupervisorWords};
+use crate::supervisor::gauges::GaugeNotes;
+use crate::switching::gauge::GaugeWords;
 use crate::switching::loan_words::LoanWords;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use runtime_abi::control::ScavengerRow;
@@ -49,6 +52,8 @@ pub(crate) const FRAME: usize = 0x800;
 const SAMPLES: usize = 0xa00;
 const TURNS: usize = 0xd00 + context::BEFORE;
 const LOANS: usize = 0xe00;
+pub(crate) const GAUGE: usize = 0xe80;
+const GAUGE_NOTES: usize = 0xf40;
 pub(crate) const XSAVE: usize = 0x1000;
 pub(crate) const XSAVE_SIZE: usize = 0x3000;
 pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
@@ -244,7 +249,9 @@ const _: () = assert!(size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
 const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= TURNS - context::BEFORE);
 const _: () = assert!(TURNS + size_of::<Context>() <= LOANS);
-const _: () = assert!(LOANS + size_of::<LoanWords>() <= XSAVE);
+const _: () = assert!(LOANS + size_of::<LoanWords>() <= GAUGE);
+const _: () = assert!(GAUGE + size_of::<GaugeWords>() <= GAUGE_NOTES);
+const _: () = assert!(GAUGE_NOTES + size_of::<GaugeNotes>() <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
 macro_rules! follow {
@@ -297,6 +304,18 @@ impl Area {
     pub(crate) fn loans(&self) -> &LoanWords {
         // SAFETY: it lies in the same slot, and holds atomics only.
         unsafe { &*((self.address() + LOANS) as *const LoanWords) }
+    }
+
+    /// How fast its thread runs alone, and how often its ring went round.
+    pub(crate) fn gauge(&self) -> &GaugeWords {
+        // SAFETY: it lies in the same slot, and holds atomics only.
+        unsafe { &*((self.address() + GAUGE) as *const GaugeWords) }
+    }
+
+    /// What the supervisor knows of that.
+    pub(crate) fn gauge_notes(&self) -> &GaugeNotes {
+        // SAFETY: as above.
+        unsafe { &*((self.address() + GAUGE_NOTES) as *const GaugeNotes) }
     }
 
     /// Counters that are linked into the ring while something is counted: before guests, and behind

@@ -375,6 +375,8 @@ impl Region {
         area.signals.reset();
         area.supervisor.reset();
         area.loans().reset();
+        area.gauge().reset();
+        area.gauge_notes().reset();
         area.twin.budget.store(0, Relaxed);
         area.twin.passes.store(-1, Relaxed);
         // Where the pace is not kept, guests are aboard from the first.

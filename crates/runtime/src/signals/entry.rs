@@ -13,6 +13,7 @@ use crate::signals::place::{self, InterruptedAt};
 use crate::switching::gs;
 use crate::switching::labels;
 use crate::switching::links;
+use crate::switching::loans::{self, VisitEnd};
 use crate::sys::{self, SigAction};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use runtime_abi::control::trip;
@@ -190,7 +191,10 @@ unsafe fn in_primary(area: &'static Area, signal: i32, info: &SignalInfo, contex
             unsafe { place::capture(area, guest, context) };
             if faulted {
                 links::take_out(area, guest);
-                links::dismiss(guest, trip::FAULT);
+                // All signals wait meanwhile, for a fifth of a millisecond at most.
+                if loans::visit(area, guest, trip::FAULT) == VisitEnd::None {
+                    links::dismiss(guest, trip::FAULT);
+                }
             }
             // SAFETY: the program is at its yield while a guest runs.
             unsafe { at_yield(area, &mut context.registers) };

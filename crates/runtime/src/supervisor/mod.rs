@@ -22,6 +22,7 @@ pub(crate) mod area_words;
 mod boarding;
 mod cleanup;
 mod clock;
+pub(crate) mod gauges;
 mod processes;
 mod sites;
 mod slowdown;

@@ -3,6 +3,7 @@
 
 use crate::layout::area::Area;
 use crate::layout::context::{Context, state};
+use crate::switching::gauge;
 use core::arch::asm;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -59,6 +60,9 @@ pub(crate) fn abandon(area: &Area) {
 /// Takes a guest out of the ring, or from aside. Its NEXT is itself afterwards; what was its NEXT
 /// is returned.
 pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
+    if !area.is_counter(guest.pointer()) {
+        gauge::parts(area, guest);
+    }
     let next = guest.next.load(Relaxed);
     let prev = guest.prev.load(Relaxed);
     let own = area.own().pointer();
@@ -90,6 +94,9 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
 
 /// Puts a context at the ring's end. The thread's.
 pub(crate) fn append(area: &Area, context: &Context) {
+    if !area.is_counter(context.pointer()) {
+        gauge::joins(area, context);
+    }
     insert(area, context, area.own().pointer());
 }
 

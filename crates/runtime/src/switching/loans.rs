@@ -5,9 +5,9 @@
 //! processor. So the thread sleeps for them, for a moment, which needs no privilege and ends by
 //! itself:
 //!
-//! - for a *visit*: a guest comes to a leave (a system call, code without a twin), and its home
-//!   thread does what it left for, goes on to its first yield there, parks, and wakes the lender,
-//!   which takes the guest into its ring again. No supervisor takes part, so this is a matter of
+//! - for a *visit*: a guest comes to a leave (a system call, code without a twin) or faults, and its
+//!   home thread does what it left for, goes on to its first yield there, parks, and wakes the
+//!   lender, which takes the guest into its ring again. No supervisor takes part, so this is a matter of
 //!   microseconds. A guest that is not back in time stays at home, as after any leave.
 //! - for a *slice*, as the supervisor orders it, where homes have work and get no processor.
 //!
@@ -33,15 +33,16 @@ const VISIT_LEAST_NS: i64 = 20_000;
 /// A guest that was late `n` times in a row is not lent to for the next 2^n leaves, up to this `n`.
 const MOST_LATE: u32 = 8;
 
-/// A guest was taken out of the ring and captured in front of a leave: lends it the processor, if
-/// that may be done. Only where there was no visit is it still the thread's, to be dismissed.
-pub(crate) fn visit(area: &'static Area, guest: &'static Context) -> VisitEnd {
+/// A guest was taken out of the ring, since it has something to do at home (`why`): lends it the
+/// processor, if that may be done. Only where there was no visit is it still the thread's, to be
+/// dismissed.
+pub(crate) fn visit(area: &'static Area, guest: &'static Context, why: usize) -> VisitEnd {
     let home = guest.home();
-    if !may_lend(area) || guest.recall.load(Relaxed) != 0 || is_often_late(home) {
+    if !may_visit(area, guest) || is_often_late(home) {
         return VisitEnd::None;
     }
     links::hook(home); // it parks at its first yield
-    guest.why.store(trip::LEAVE as u32, Relaxed);
+    guest.why.store(why as u32, Relaxed);
     let begin = sys::now_ns();
     area.loans().lending.store(1, Release);
     guest.state.store(state::VISITING, SeqCst);
@@ -95,6 +96,11 @@ fn may_lend(area: &Area) -> bool {
         && !area.counting.is_under_way()
         && area.region().sandboxed.load(Acquire) == 0
         && area.loans().allowance.load(Relaxed) >= VISIT_LEAST_NS
+}
+
+/// A guest may be lent to now, unless it was late too often.
+pub(crate) fn may_visit(area: &Area, guest: &Context) -> bool {
+    may_lend(area) && guest.recall.load(Relaxed) == 0
 }
 
 fn is_often_late(home: &Area) -> bool {
@@ -196,21 +202,24 @@ mod tests {
                     std::thread::yield_now();
                 }
             });
-            let ends: Vec<_> = (0..200)
-                .map(|_| {
-                    if links::holds(area, guest.pointer()) {
-                        links::take_out(area, guest);
-                    }
-                    let end = visit(area, guest);
-                    if end == VisitEnd::Late {
-                        guest.state.store(state::ABOARD, Release);
-                    }
-                    assert_eq!(links::holds(area, guest.pointer()), end == VisitEnd::Back);
-                    end
-                })
-                .collect();
+            // On a busy machine the other thread may be late for long.
+            let mut back = 0;
+            for round in 0..1_000_000 {
+                if links::holds(area, guest.pointer()) {
+                    links::take_out(area, guest);
+                }
+                let end = visit(area, guest, trip::LEAVE);
+                if end == VisitEnd::Late {
+                    guest.state.store(state::ABOARD, Release);
+                }
+                assert_eq!(links::holds(area, guest.pointer()), end == VisitEnd::Back);
+                back += u32::from(end == VisitEnd::Back);
+                if round >= 200 && back > 0 {
+                    break;
+                }
+            }
             over.store(true, Release);
-            assert!(ends.contains(&VisitEnd::Back), "{ends:?}");
+            assert!(back > 0);
         });
         assert!(area.loans().lent.load(Relaxed) > 0 && area.loans().lending.load(Relaxed) == 0);
     }
@@ -218,20 +227,20 @@ mod tests {
     #[test]
     fn who_does_not_come_back_is_the_supervisors_and_not_waited_for_so_soon() {
         let (area, guest) = aboard();
-        assert_eq!(visit(area, guest), VisitEnd::Late);
+        assert_eq!(visit(area, guest, trip::LEAVE), VisitEnd::Late);
         assert_eq!(guest.state.load(Relaxed), state::LEAVING);
         assert!(area.loans().lent.load(Relaxed) >= SLICE_NS);
         assert_eq!(end_visit(guest.home()), Visitor::Late);
         guest.state.store(state::ABOARD, Relaxed);
-        assert_eq!([visit(area, guest), visit(area, guest)], [VisitEnd::None; 2]);
-        assert_eq!(visit(area, guest), VisitEnd::Late);
+        assert_eq!([visit(area, guest, trip::LEAVE), visit(area, guest, trip::LEAVE)], [VisitEnd::None; 2]);
+        assert_eq!(visit(area, guest, trip::LEAVE), VisitEnd::Late);
     }
 
     #[test]
     fn nothing_is_lent_without_credit_or_while_something_is_counted() {
         let (area, guest) = aboard();
         area.loans().allowance.store(VISIT_LEAST_NS - 1, Relaxed);
-        assert_eq!(visit(area, guest), VisitEnd::None);
+        assert_eq!(visit(area, guest, trip::LEAVE), VisitEnd::None);
         area.loans().slice.store(SLICE_NS, Relaxed);
         slice(area);
         assert_eq!((area.loans().slice.load(Relaxed), area.loans().lent.load(Relaxed)), (0, 0));

@@ -27,6 +27,7 @@
 use crate::counting::count;
 use crate::layout::area::{Area, asked, follow, lock};
 use crate::layout::context::Context;
+use crate::switching::gauge;
 use crate::switching::labels;
 #[cfg(test)]
 pub(crate) use crate::switching::links::holds;
@@ -90,6 +91,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
     loans::slice(area);
+    let first = gauge::visit(area).unwrap_or(first);
     if first == own.pointer()
         && area.asked.load(Acquire) == asked::TO_PARK
         && area.asked.compare_exchange(asked::TO_PARK, asked::PARKING, AcqRel, Relaxed).is_ok()
@@ -106,7 +108,7 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     let next = take_out(area, guest);
     guest.home().frame().yield_rip.store(0, Relaxed);
     guest.rip.store(labels::restore_address() as u64, Relaxed);
-    if loans::visit(area, guest) == VisitEnd::None {
+    if loans::visit(area, guest, trip::LEAVE) == VisitEnd::None {
         dismiss(guest, trip::LEAVE);
     }
     next

@@ -31,8 +31,9 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 use runtime_abi::{area as a, context as c};
 
-use crate::layout::area::{Area, FRAME, Frame, XSAVE};
+use crate::layout::area::{Area, FRAME, Frame, GAUGE, XSAVE};
 use crate::layout::context::Context;
+use crate::switching::gauge::GaugeWords;
 use crate::sys;
 
 /// Flags of a program's that `sahf` does not load: direction, nested task, alignment check,
@@ -174,6 +175,8 @@ global_asm!(
     ".globl gleaner_park",
     ".hidden gleaner_park",
     "gleaner_park:",
+    "sub dword ptr gs:[{GAUGE_LEFT}], 1", // see `gauge`
+    "jns 4b",
     "mov rdx, gs:[{SELF}]",
     "add rdx, {PARKED_MASK}",
     "lea rsi, [rip + 8f]",
@@ -343,6 +346,7 @@ global_asm!(
     XSAVE_MASK = const offset_of!(Area, switching.xsave_mask),
     SLOT = const c::slot(0),
     PARKED_MASK = const offset_of!(Area, thread.parked_mask),
+    GAUGE_LEFT = const GAUGE + offset_of!(GaugeWords, left),
     SIG_SETMASK = const sys::SIG_SETMASK, SIGPROCMASK = const sys::nr::RT_SIGPROCMASK,
     NOT_BY_SAHF = const NOT_BY_SAHF,
     OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, thread.kept),

@@ -4,6 +4,7 @@
 use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
+use crate::supervisor::gauges;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{RoundCensus, Supervisor, wake_home};
@@ -39,6 +40,7 @@ pub(crate) fn off(guest: &Context, now: u64) {
     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
     let row = home.scavenger();
+    gauges::price(guest, host);
     let visited = home.loans().visited.swap(0, Relaxed);
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)).saturating_sub(visited));
     page::add(&row.visited_ns, visited);
@@ -170,6 +172,7 @@ impl Supervisor {
             }
         }
         census.threads[index] += 1;
+        gauges::note(area, row);
         match own.state.load(Acquire) {
             state::HOME => {
                 if self.starves(area) {
@@ -179,6 +182,7 @@ impl Supervisor {
                 let banned = Bans::of(area).hold(self.now) || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
+                        self.gauge_at_home(area);
                         ring::hook(area);
                         *free -= 1;
                     }
@@ -233,6 +237,7 @@ impl Supervisor {
                 // lost.
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
+                    self.gauge_aboard(area, host);
                     if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
                         ring::hook(host);
                     }

@@ -1,0 +1,74 @@
+//! What a harvest says that it gained: each scavenger's pace, by its own yields.
+
+use testkit::{Place, said};
+
+/// Chases through a list larger than most caches, for as many rounds as its argument says; writes
+/// where it ended.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { NODES = 1 << 20 };
+static struct { void *next; long pad[7]; } list[NODES];
+__attribute__((noinline)) static void **chase(void **p, long n) { while (n--) p = *p; return p; }
+int main(int argc, char **argv) {
+    size_t at = 0;
+    for (size_t i = 0; i < NODES; i++) {
+        size_t next = (at * 1664525 + 1013904223) % NODES;
+        list[at].next = &list[next];
+        at = next;
+    }
+    printf("%d\n", (int)((size_t)chase((void **)list, atol(argv[1])) / sizeof list[0] % NODES));
+    return 0;
+}
+"#;
+
+fn record(place: &Place) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(place.at("run.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_scavengers_pace_is_told_with_an_interval() {
+    let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
+    // On a busy machine it takes its time until a guest was timed alone often enough.
+    for loads in ["30000000", "100000000", "300000000", "1000000000"] {
+        let run = place
+            .harvest(&["--max-slowdown", "300%", "--record", "run.json", "--scavenger", "./p 100000000000"])
+            .args(["--", "./p", loads])
+            .output()
+            .unwrap();
+        let (code, _, errors) = said(&run);
+        assert_eq!(code, Some(0), "{errors}");
+        let record = record(&place);
+        let pace = &record["scavengers"][0]["progress"];
+        if pace["unresolved"].is_string() {
+            assert!(errors.contains("pace not resolved ("), "{errors}");
+            continue;
+        }
+        let of = |quantity: &serde_json::Value| {
+            ["value", "lo", "hi"].map(|part| quantity[part].as_f64().unwrap_or(f64::NAN))
+        };
+        let ([pace, lo, hi], [work, least, most]) = (of(pace), of(&record["work"]));
+        // One thread on one CPU; gauges may be wrong by what else happens on it.
+        assert!(0.0 < lo && lo <= pace && pace <= hi && pace < 3.0, "{record}");
+        assert!(least <= work && work <= most && work > pace, "{record}");
+        assert!(errors.contains("of its pace alone; aboard "), "{errors}");
+        assert!(errors.contains("all together did ") && errors.contains(" times the work of one CPU"), "{errors}");
+        return;
+    }
+    panic!("it was never timed alone: {}", record(&place));
+}
+
+#[test]
+fn who_never_comes_aboard_has_the_pace_of_its_home() {
+    let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
+    let run = place
+        .harvest(&["--ring", "1", "--max-slowdown", "0.001%", "--finish", "--record", "run.json"])
+        .args(["--scavenger", "/bin/sleep 1", "--", "./p", "1000000"])
+        .output()
+        .unwrap();
+    assert_eq!(said(&run).0, Some(0), "{}", said(&run).2);
+    let pace = record(&place)["scavengers"][0]["progress"].clone();
+    // It sleeps, and what little it does is not worth a tenth of a processor.
+    let most = pace["hi"].as_f64().unwrap_or(f64::NAN);
+    assert!(most < 0.5 || pace["unresolved"].is_string(), "{pace}");
+}
