@@ -1,4 +1,5 @@
-//! Builds the runtime as a freestanding shared object, so that it can be a part of the launcher.
+//! Builds the runtime as a freestanding shared object, so that it can be a part of the launcher, and
+//! the carrier of programs that run together, as a program for the same reason.
 //!
 //! It is the runtime room's own source, compiled once more: by rustc itself, since cargo has no
 //! artifact dependencies on stable toolchains, and without a libc, since two different ones may
@@ -14,10 +15,15 @@ fn main() {
     for room in ["runtime-abi", "runtime"] {
         println!("cargo::rerun-if-changed={}", crates.join(room).join("src").display());
     }
+    println!("cargo::rerun-if-changed={}", crates.join("runtime/carrier").display());
     println!("cargo::rerun-if-changed=build.rs");
 
     let abi = out.join("libruntime_abi.rlib");
-    rustc(&crates.join("runtime-abi/src/lib.rs"), &["--crate-type=rlib", "--crate-name=runtime_abi"], &abi);
+    rustc(
+        &crates.join("runtime-abi/src/lib.rs"),
+        &["--crate-type=rlib", "--crate-name=runtime_abi", "-Copt-level=2", "-Cforce-unwind-tables=no"],
+        &abi,
+    );
     let with_abi = format!("--extern=runtime_abi={}", abi.display());
     rustc(
         &crates.join("runtime/src/lib.rs"),
@@ -32,8 +38,24 @@ fn main() {
             "-Clink-arg=-Wl,-z,now",
             "-Clink-arg=-Wl,-z,nodelete",
             "-Clink-arg=-Wl,-soname,libgleaner-runtime.so",
+            "-Copt-level=2",
+            "-Cstrip=symbols",
+            "-Cforce-unwind-tables=no",
         ],
         &out.join("libgleaner_runtime.so"),
+    );
+    // An ordinary program, which is rewritten like any other: its functions must be found, and its
+    // loop have one load.
+    rustc(
+        &crates.join("runtime/carrier/main.rs"),
+        &[
+            "--crate-type=bin",
+            "--crate-name=gleaner_carrier",
+            "-Copt-level=s",
+            "-Cstrip=debuginfo",
+            "-Cforce-unwind-tables=yes",
+        ],
+        &out.join("gleaner-carrier"),
     );
 }
 
@@ -42,8 +64,8 @@ fn rustc(source: &Path, arguments: &[&str], to: &Path) {
     let mut command = Command::new(compiler);
     command
         .arg(source)
-        .args(["--edition=2024", "-Cpanic=abort", "-Copt-level=2", "-Crelocation-model=pic"])
-        .args(["-Cdebuginfo=0", "-Ccodegen-units=1", "-Cstrip=symbols", "-Cforce-unwind-tables=no"])
+        .args(["--edition=2024", "-Cpanic=abort", "-Crelocation-model=pic"])
+        .args(["-Cdebuginfo=0", "-Ccodegen-units=1"])
         .args(arguments)
         .arg("-o")
         .arg(to);

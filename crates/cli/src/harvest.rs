@@ -65,6 +65,9 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         crate::failure::tell(&refusal.to_string());
     }
     drop(prepared);
+    if args.together {
+        std::process::exit(ended::together(&document.body))
+    }
     std::process::exit(::harvest::end_like(outcome.primary))
 }
 

@@ -29,6 +29,12 @@ pub struct Run {
     /// The primary's threads, where they were each other's guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<Siblings>,
+    /// The scavengers ran together: the primary only carried them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub together: bool,
+    /// For how long of that they ran apart, since together they did less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<Quantity>,
     pub bounds: Bounds,
     /// Parts of the harvest that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

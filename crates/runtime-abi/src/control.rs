@@ -213,6 +213,8 @@ pub struct ScavengerRow {
     /// a floating-point number by its bits, as far as that is known.
     pub turns: AtomicU64,
     pub work_ticks: AtomicU64,
+    /// Turns that are not in these ticks: no guest that was aboard has been timed yet.
+    pub unpriced_turns: AtomicU64,
     /// Gauges of how long a turn takes at home, in ticks: how many, and the sums of their figures
     /// and of the squares of these, floating-point numbers by their bits.
     pub gauges: AtomicU64,
@@ -395,6 +397,11 @@ pub struct Control {
     /// The primary's threads are each other's guests. Then there are no scavengers, and the first
     /// scavenger's row counts for all threads together.
     pub siblings: u32,
+    /// The primary has nothing to do itself, but carries scavengers that run together: without
+    /// guests it sleeps, and at home they are ordinary processes.
+    pub carrier: u32,
+    /// What a switch at a yield takes, in picoseconds: it is in what gauges say of a turn.
+    pub switch_ps: u64,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.
@@ -425,6 +432,9 @@ pub struct Control {
     pub forked: [AtomicI32; FORKED],
     /// Guests had turns where the primary busy-waits: these are not counted.
     pub busy_wait_turns: AtomicU32,
+    /// For how long programs that run together were apart, since together they did less: of each
+    /// thread of their carrier.
+    pub apart_ns: AtomicU64,
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.

@@ -96,6 +96,18 @@ pub(crate) struct HarvestArgs {
     #[arg(long, conflicts_with = "home_cpus")]
     pub(super) siblings: bool,
 
+    /// Run several programs together in each other's stalls, none of them before the others: each
+    /// argument is a command, quoted as for a shell, or 'N x CMD' for several copies
+    ///
+    /// Their output goes where this program's goes, unless --scavenger-out says otherwise, and they
+    /// read nothing. Each CPU that this program may use has its share of them. The exit code is 0
+    /// if all ended with 0, else that of the first command that failed.
+    #[arg(
+        long,
+        conflicts_with_all = ["siblings", "scavenger", "scavengers", "home_cpus", "max_slowdown", "plan"]
+    )]
+    pub(super) together: bool,
+
     /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, 'all' or
     /// 'none' [default: all libraries of scavengers, none of the primary]
     #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
@@ -137,7 +149,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_enum, value_name = "PART", help_heading = "Choosing sites")]
     without: Vec<Without>,
 
-    /// The program whose latency matters, with its arguments
+    /// The program whose latency matters, with its arguments; with --together, commands
     #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true)]
     primary: Vec<OsString>,
 }
@@ -194,6 +206,9 @@ impl From<Chosen> for Choice {
 impl HarvestArgs {
     /// The programs of this command line, found.
     pub(super) fn participants(&self) -> Result<Participants, SessionError> {
+        if self.together {
+            return self.programs_together();
+        }
         let once = self.scavenger.iter().map(|command| session::Copies { count: 1, command });
         let several = self.scavengers.iter().map(Copies::borrowed);
         let scavengers: Vec<session::Copies<'_>> = once.chain(several).collect();
@@ -202,6 +217,22 @@ impl HarvestArgs {
             scavengers: &scavengers,
             output: self.scavenger_out.as_deref(),
             siblings: self.siblings,
+            together: false,
+        })
+    }
+
+    fn programs_together(&self) -> Result<Participants, SessionError> {
+        let copies = |command: &OsString| {
+            Copies::of(command.clone()).unwrap_or_else(|_| Copies { count: 1, command: command.clone() })
+        };
+        let each: Vec<Copies> = self.primary.iter().map(copies).collect();
+        let each: Vec<session::Copies<'_>> = each.iter().map(Copies::borrowed).collect();
+        Participants::find(&Commands {
+            primary: &[],
+            scavengers: &each,
+            output: self.scavenger_out.as_deref(),
+            siblings: false,
+            together: true,
         })
     }
 
@@ -232,6 +263,7 @@ impl HarvestArgs {
             asked: Asked {
                 scavengers: participants.scavengers.len() as u32,
                 siblings: self.siblings,
+                together: self.together,
                 ring: self.ring,
                 max_slowdown: self.max_slowdown.0,
                 max_absence_seconds: self.max_absence.0,

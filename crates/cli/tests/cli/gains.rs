@@ -52,7 +52,10 @@ fn a_scavengers_pace_is_told_with_an_interval() {
         assert!(0.0 < lo && lo <= pace && pace <= hi && pace < 3.0, "{record}");
         assert!(least <= work && work <= most && work > pace, "{record}");
         assert!(errors.contains("of its pace alone; aboard "), "{errors}");
-        assert!(errors.contains("all together did ") && errors.contains(" times the work of one CPU"), "{errors}");
+        assert!(
+            errors.contains("all together did ") && errors.contains(" times the work of one CPU"),
+            "{errors}"
+        );
         return;
     }
     panic!("it was never timed alone: {}", record(&place));

@@ -17,7 +17,7 @@
 
 pub(crate) mod signals;
 
-mod blob;
+pub(crate) mod blob;
 mod counts;
 mod environment;
 mod error;

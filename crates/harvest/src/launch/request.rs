@@ -138,6 +138,10 @@ pub struct Harvest {
     /// The threads of the primary, which must be rewritten for that, are each other's guests; there
     /// are no scavengers then.
     pub siblings: bool,
+    /// The primary carries the scavengers, which run together, and ends with the last of them.
+    pub carrier: bool,
+    /// What a switch at a yield takes.
+    pub switch: Duration,
 }
 
 impl Harvest {
@@ -154,6 +158,8 @@ impl Harvest {
             outlive_launcher: false,
             inherited: Inherited::default(),
             siblings: false,
+            carrier: false,
+            switch: Duration::ZERO,
         }
     }
 }

@@ -84,6 +84,7 @@ pub struct Running {
     replaced_scavengers: Vec<Option<PathBuf>>,
     count: usize,
     siblings: bool,
+    carrier: bool,
     ended: Vec<Option<ExitStatus>>,
     looks: Vec<LifeSamples>,
     supervisor: Supervisor,
@@ -115,6 +116,7 @@ impl Running {
             replaced_scavengers: vec![None; harvest.scavengers.len()],
             count: harvest.scavengers.len(),
             siblings: harvest.siblings,
+            carrier: harvest.carrier,
             ended: vec![None; harvest.scavengers.len()],
             looks: vec![LifeSamples::new(started); harvest.scavengers.len()],
             supervisor: Supervisor::Lives,
@@ -140,6 +142,7 @@ impl Running {
             scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
             siblings: self.siblings.then(|| self.scavenger(0)),
             executed: self.replaced.clone(),
+            apart: Duration::from_nanos(page.u64(offset_of!(Control, apart_ns))),
             stolen: page.u64(offset_of!(Control, stolen)),
             supervisor_rounds: page.u64(offset_of!(Control, rounds)),
         }
@@ -169,11 +172,14 @@ impl Running {
         let number = |offset| f64::from_bits(word(offset));
         let clock = [offset_of!(Control, clock_ticks), offset_of!(Control, clock_ns)];
         let [ticks, ns] = clock.map(|offset| self.page.u64(offset) as f64);
+        let rate = if ns > 0.0 { ticks / ns } else { 0.0 };
         Work {
+            switch: self.page.u64(offset_of!(Control, switch_ps)) as f64 / 1000.0 * rate,
             turns: word(offset_of!(ScavengerRow, turns)),
             uncounted: self.page.u32(offset_of!(Control, busy_wait_turns)) != 0,
+            unpriced: word(offset_of!(ScavengerRow, unpriced_turns)),
             ticks: number(offset_of!(ScavengerRow, work_ticks)),
-            rate: if ns > 0.0 { ticks / ns } else { 0.0 },
+            rate,
             gauges: word(offset_of!(ScavengerRow, gauges)),
             sum: number(offset_of!(ScavengerRow, gauge_sum)),
             squares: number(offset_of!(ScavengerRow, gauge_squares)),
@@ -220,8 +226,21 @@ impl Running {
             self.reap_scavengers()?;
             self.look_for_others(pid);
             self.reap_supervisor()?;
+            self.end_carrier(pid)?;
             watch(&self.snapshot());
         }
+    }
+
+    /// A carrier has nothing to do any more when the last of those that it carries has ended.
+    fn end_carrier(&self, carrier: Pid) -> io::Result<()> {
+        let is_over = |index: usize| {
+            let life = self.page.u32(row(index) + offset_of!(ScavengerRow, life));
+            self.ended[index].is_some() || life == life::FAILED
+        };
+        if self.carrier && (0..self.count).all(is_over) {
+            kill_process(carrier, Signal::KILL)?;
+        }
+        Ok(())
     }
 
     /// Notes which processes executed another program.

@@ -31,6 +31,8 @@ pub struct Work {
     pub turns: u64,
     /// It may have had others, where the primary busy-waits.
     pub uncounted: bool,
+    /// Those of them that `ticks` does not tell of.
+    pub unpriced: u64,
     /// Ticks of the time stamp counter, and how many of these a nanosecond has; 0: not known.
     pub ticks: f64,
     pub rate: f64,
@@ -38,6 +40,8 @@ pub struct Work {
     pub gauges: u64,
     pub sum: f64,
     pub squares: f64,
+    /// Ticks of a switch, which are not in these figures any more.
+    pub switch: f64,
 }
 
 /// What a harvest does now.
@@ -54,6 +58,8 @@ pub struct Snapshot {
     pub siblings: Option<ScavengerNow>,
     /// What the primary executed in its place: that runs alone.
     pub executed: Option<PathBuf>,
+    /// For how long programs that run together were apart.
+    pub apart: Duration,
     /// Guests that were taken from threads that slept.
     pub stolen: u64,
     pub supervisor_rounds: u64,

@@ -28,6 +28,8 @@ pub struct Asked {
     pub scavengers: u32,
     /// The guests are the primary's own threads, as many as it has.
     pub siblings: bool,
+    /// The primary only carries the scavengers.
+    pub together: bool,
     pub ring: Option<u32>,
     pub max_slowdown: f64,
     pub max_absence_seconds: f64,
@@ -60,7 +62,11 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
     // The budget does not count every cycle that a guest runs.
     let uncounted = f64::from(twin::UNCOUNTED);
     let counted = absence * uncounted / (uncounted + 1.0);
-    let busy = (BUSY_SWITCHES * yield_cost).max(miss * (1.0 + asked.max_slowdown) / ring).floor();
+    let busy = if asked.together {
+        f64::INFINITY // nobody waits for its turn: a guest that does not miss only has to be fair
+    } else {
+        (BUSY_SWITCHES * yield_cost).max(miss * (1.0 + asked.max_slowdown) / ring).floor()
+    };
     let quantum = (counted / ring).floor().min(busy).clamp(shortest, f64::from(i32::MAX));
     let by_hand = match asked.ring {
         Some(ring) => format!("{ring} by --ring"),
@@ -69,8 +75,13 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
             1.0 + asked.max_slowdown
         ),
     };
+    let short = if asked.together {
+        String::new()
+    } else {
+        format!(", at most {busy:.0} (the longer of a miss ÷ {ring:.0} and {BUSY_SWITCHES:.0} switches)")
+    };
     let arithmetic = format!(
-        "ring {ring:.0}, the least of {by_hand}, {told}, {by_absence:.0} guests within --max-absence; quantum {quantum:.0} cycles: {counted:.0} of the {absence:.0} cycles of --max-absence ÷ {ring:.0}, at most {busy:.0} (the longer of a miss ÷ {ring:.0} and {BUSY_SWITCHES:.0} switches)"
+        "ring {ring:.0}, the least of {by_hand}, {told}, {by_absence:.0} guests within --max-absence; quantum {quantum:.0} cycles: {counted:.0} of the {absence:.0} cycles of --max-absence ÷ {ring:.0}{short}"
     );
     Bounds {
         max_absence: Quantity::claimed(asked.max_absence_seconds * 1e6, Unit::Micros),

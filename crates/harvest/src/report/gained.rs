@@ -15,13 +15,19 @@ use units::{Estimate, Quantity, Unit};
 /// By a tick of the kernel's clock at each end CPU times may be wrong.
 const CPU_TIME_ERROR: f64 = 0.01;
 
-/// A scavenger's pace.
-pub(super) fn pace(outcome: &ScavengerOutcome) -> Quantity {
+/// A gauge counts at each yield, which takes a switch. That is taken off, but it may be so many times
+/// as much, where many yields share a jump that the processor does not foresee.
+const DEAR: f64 = 8.0;
+
+/// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
+/// which are not counted.
+pub(super) fn pace(outcome: &ScavengerOutcome, busy_waits: bool) -> Quantity {
     let life = match outcome.life {
         None => return Quantity::unresolved("it was not started"),
         Some(life) => life,
     };
-    match estimate(&outcome.figures.work, &life) {
+    let work = Work { uncounted: outcome.figures.work.uncounted && busy_waits, ..outcome.figures.work };
+    match estimate(&work, &life) {
         Ok(pace) => Quantity::measured(pace, Unit::Ratio),
         Err(why) => Quantity::unresolved(why),
     }
@@ -34,12 +40,46 @@ fn estimate(work: &Work, life: &Life) -> Result<Estimate, &'static str> {
         return Err("it ran too briefly");
     }
     let seconds = aboard(work)?;
+    // Turns aboard that are worth something, nobody knows how much.
+    if seconds.hi - seconds.lo > seconds.value.max(0.1 * cpu) {
+        return Err("how long its turns take alone differs too much from gauge to gauge");
+    }
     let at = |aboard: f64, cpu: f64, life: f64| (aboard + cpu).max(0.0) / life;
     Ok(Estimate::new(
         at(seconds.value, cpu, f64::midpoint(least, most)),
         at(seconds.lo, cpu - CPU_TIME_ERROR, most),
         at(seconds.hi, cpu + CPU_TIME_ERROR, least),
     ))
+}
+
+/// How long one of its turns takes alone.
+pub(super) fn turn_alone(work: &Work) -> Quantity {
+    if work.gauges < 2 || work.rate <= 0.0 {
+        return Quantity::unresolved("it was not timed alone often enough");
+    }
+    let (mean, relative) = gauged(work);
+    let estimate = less(mean / work.rate, switch_beyond(work) / work.rate, relative, 0.0);
+    Quantity::measured(estimate, Unit::Nanos)
+}
+
+/// `all`, known up to a share of it, without something between nothing and `most`, and with `doubt`.
+fn less(all: f64, most: f64, relative: f64, doubt: f64) -> Estimate {
+    let lo = ((all - most) * (1.0 - relative) - doubt).max(0.0);
+    let hi = all * (1.0 + relative) + doubt;
+    Estimate::new((all - most / 2.0).clamp(lo, hi), lo, hi)
+}
+
+/// Ticks by which a switch may be dearer than what was taken off.
+fn switch_beyond(work: &Work) -> f64 {
+    (DEAR - 1.0) * work.switch
+}
+
+/// The mean of all gauges, in ticks, and the half of its interval as a share of it.
+fn gauged(work: &Work) -> (f64, f64) {
+    let n = work.gauges as f64;
+    let mean = work.sum / n;
+    let variance = ((work.squares / n - mean * mean) * n / (n - 1.0)).max(0.0);
+    (mean, 1.96 * (variance / n).sqrt() / mean)
 }
 
 /// The seconds that turns aboard take at home.
@@ -53,21 +93,28 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
     if work.gauges < 2 || work.rate <= 0.0 {
         return Err("it was not timed alone often enough");
     }
-    let seconds = work.ticks / work.rate / 1e9;
-    let n = work.gauges as f64;
-    let mean = work.sum / n;
-    let variance = ((work.squares / n - mean * mean) * n / (n - 1.0)).max(0.0);
-    let error = seconds * 1.96 * (variance / n).sqrt() / mean;
-    Ok(Estimate::new(seconds, (seconds - error).max(0.0), seconds + error))
+    let of = |ticks: f64| ticks / work.rate / 1e9;
+    let (mean, relative) = gauged(work);
+    // Turns of guests that were never timed aboard are as those at home, for better or worse.
+    let unpriced = of(work.unpriced as f64 * mean);
+    let dear = of(work.turns as f64 * switch_beyond(work));
+    Ok(less(of(work.ticks) + unpriced, dear, relative, unpriced))
 }
 
-/// The work of one core: what the primary did of what it does alone, and its scavengers'. Where
-/// scavengers had other processors at home, what they did there is in it.
-pub(super) fn together<'a>(slowdown: &Quantity, paces: impl IntoIterator<Item = &'a Quantity>) -> Quantity {
-    let Some(slower) = slowdown.estimate() else {
-        return Quantity::unresolved("the primary's slowdown is not known");
+/// The work of one core: what the primary did of what it does alone, if there is one, and its
+/// scavengers'. Where scavengers had other processors at home, what they did there is in it.
+pub(super) fn together<'a>(
+    slowdown: Option<&Quantity>,
+    paces: impl IntoIterator<Item = &'a Quantity>,
+) -> Quantity {
+    let kept = |slower: Estimate| {
+        Estimate::new(1.0 / (1.0 + slower.value), 1.0 / (1.0 + slower.hi), 1.0 / (1.0 + slower.lo))
     };
-    let mut all = Estimate::new(1.0 / (1.0 + slower.value), 1.0 / (1.0 + slower.hi), 1.0 / (1.0 + slower.lo));
+    let mut all = match slowdown.map(Quantity::estimate) {
+        None => Estimate::exact(0.0),
+        Some(Some(slower)) => kept(slower),
+        Some(None) => return Quantity::unresolved("the primary's slowdown is not known"),
+    };
     let (mut below, mut above) = ((all.value - all.lo).powi(2), (all.hi - all.value).powi(2));
     for pace in paces {
         let Some(pace) = pace.estimate() else {
@@ -95,11 +142,13 @@ mod tests {
     const WORK: Work = Work {
         turns: 1_000_000,
         uncounted: false,
+        unpriced: 0,
         ticks: 2e9,
         rate: 2.0,
         gauges: 4,
         sum: 8000.0,
         squares: 16.2e6,
+        switch: 0.0,
     };
 
     #[test]
@@ -107,6 +156,14 @@ mod tests {
         let pace = estimate(&WORK, &life(0.5, 3.0, 3.0)).expect("known");
         assert!((pace.value - 0.5).abs() < 1e-9, "{pace:?}");
         assert!(pace.lo < 0.49 && pace.hi > 0.51 && pace.hi < 0.6, "{pace:?}");
+    }
+
+    #[test]
+    fn short_turns_may_be_worth_less_than_gauges_say() {
+        let short = Work { ticks: 60e6, sum: 240.0, squares: 14400.0, switch: 20.0, ..WORK };
+        assert!(estimate(&short, &life(0.0, 3.0, 3.0)).is_err());
+        let turn = turn_alone(&short).estimate().expect("known");
+        assert!(turn.lo <= 0.0 && turn.hi < 31.0, "{turn:?}");
     }
 
     #[test]
@@ -128,9 +185,11 @@ mod tests {
         let ratio = |value: f64, half: f64| {
             Quantity::measured(Estimate::new(value, value - half, value + half), Unit::Ratio)
         };
-        let all = together(&ratio(0.25, 0.0), [&ratio(0.5, 0.03), &ratio(0.25, 0.04)]);
+        let all = together(Some(&ratio(0.25, 0.0)), [&ratio(0.5, 0.03), &ratio(0.25, 0.04)]);
         let all = all.estimate().expect("known");
+        let carried = together(None, [&ratio(0.5, 0.03), &ratio(0.25, 0.04)]);
+        assert!((carried.value().expect("known") - 0.75).abs() < 1e-9, "{carried:?}");
         assert!((all.value - 1.55).abs() < 1e-9 && (all.hi - 1.6).abs() < 1e-9, "{all:?}");
-        assert!(together(&ratio(0.25, 0.0), [&Quantity::unresolved("no")]).estimate().is_none());
+        assert!(together(Some(&ratio(0.25, 0.0)), [&Quantity::unresolved("no")]).estimate().is_none());
     }
 }

@@ -25,6 +25,9 @@ use units::{Estimate, Quantity, Unit};
 /// Why the pace of threads that are each other's guests is not in the record.
 const NOT_WATCHED: &str = "not measured with --siblings: each thread gives its time to the others";
 
+/// The same of programs that run together.
+const NO_PRIMARY: &str = "there is no primary: the programs ran together";
+
 /// What a run record says of a primary that could not be run; its process has told that itself, in
 /// one line.
 pub const NOT_RUN: &str = "harvesting: the primary was not run";
@@ -66,15 +69,19 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     });
     let no_sites = no_sites(prepared);
     let (sites, switched_off) = sites(prepared, outcome);
-    let slowdown =
-        if participants.siblings { Slowdown::unresolved(NOT_WATCHED) } else { slowdown(&outcome.last.paces) };
+    let not_watched =
+        if participants.siblings { Some(NOT_WATCHED) } else { participants.together.then_some(NO_PRIMARY) };
+    let slowdown = not_watched.map_or_else(|| slowdown(&outcome.last.paces), Slowdown::unresolved);
+    let paces = scavengers.iter().map(|it| &it.progress);
     Run {
-        work: gained::together(&slowdown.share, scavengers.iter().map(|it| &it.progress)),
+        work: gained::together(if participants.together { None } else { Some(&slowdown.share) }, paces),
+        together: participants.together,
+        apart: participants.together.then(|| time(outcome.last.apart)),
         primary: Process {
             command: texts(&participants.primary.command),
             file: records::text_of(&participants.primary.file),
             pid: Some(outcome.primary_pid),
-            ended: ended(outcome.primary),
+            ended: if participants.together { Ended::Exited { code: 0 } } else { ended(outcome.primary) },
             twin: twin(prepared, &participants.primary.file, participants.primarys_role()),
         },
         scavengers,
@@ -88,14 +95,10 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
         },
         yields: Yields {
             primary: Quantity::unresolved("yields are not counted"),
-            guests: Quantity::unresolved("yields are not counted"),
+            guests: count(outcome.scavengers.iter().map(|it| it.figures.work.turns).sum()),
             cost: Quantity::unresolved("yields are not timed"),
         },
-        absences: if participants.siblings {
-            Absences::unresolved(NOT_WATCHED)
-        } else {
-            absences(&outcome.last.paces)
-        },
+        absences: not_watched.map_or_else(|| absences(&outcome.last.paces), Absences::unresolved),
         slowdown,
         sites,
         switched_off,
@@ -232,7 +235,9 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         copy: wanted.copy,
         output: wanted.output.clone(),
         times: times(outcome),
-        progress: gained::pace(outcome),
+        progress: gained::pace(outcome, prepared.primary_busy_waits()),
+        turns: count(figures.work.turns),
+        turn_alone: gained::turn_alone(&figures.work),
         faults_aboard: count(figures.trips[trip::FAULT]),
         trips_home: trips(figures),
         visits_home: count(figures.visits),

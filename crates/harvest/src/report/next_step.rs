@@ -40,7 +40,8 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
         "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
     } else if run.work.estimate().is_some_and(|work| work.hi < 1.0) {
-        "leave out the scavengers that advance least: they cost more than they do".to_owned()
+        let them = if run.together { "programs" } else { "scavengers" };
+        format!("leave out the {them} that advance least: they cost more than they do")
     } else if matches!(prices.source, Source::Defaults { .. }) {
         "measure this machine once with 'gleaner measure': plans then use its own costs".to_owned()
     } else if let Some(record) = record {

@@ -4,7 +4,7 @@
 use super::error::SessionError;
 use crate::find::linked::{Chosen, NotListed, Wanted};
 use crate::find::program::{Program, ProgramError, words};
-use crate::launch::Stream;
+use crate::launch::{Stream, blob};
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,6 +26,8 @@ pub struct Commands<'c> {
     /// `None`: it is discarded.
     pub output: Option<&'c Path>,
     pub siblings: bool,
+    /// There is no primary: the scavengers run together, carried by a program of our own.
+    pub together: bool,
 }
 
 /// A scavenger that was asked for.
@@ -43,6 +45,12 @@ pub struct WantedScavenger {
 /// What a run record says of output that is discarded.
 pub const NO_OUTPUT: &str = "nowhere";
 
+/// What it says of output that goes where ours goes.
+const OWN_OUTPUT: &str = "where this program's goes";
+
+/// What carries programs that run together is called this.
+const CARRIER: &str = "gleaner-carrier";
+
 /// All programs of a harvest.
 #[derive(Debug)]
 pub struct Participants {
@@ -50,6 +58,8 @@ pub struct Participants {
     pub scavengers: Vec<WantedScavenger>,
     /// The primary's threads are each other's guests.
     pub siblings: bool,
+    /// The primary carries the scavengers, and does nothing itself.
+    pub together: bool,
     /// Pipes and devices that scavengers write to, open until all have ended: a process that reads
     /// a pipe would take it for ended if no other process had it open before the first scavenger.
     pub(super) _outputs: Vec<File>,
@@ -80,14 +90,19 @@ impl Participants {
             return Err(SessionError::TooMany { count, max: MAX });
         }
         let path = std::env::var_os("PATH");
-        let primary = Program::find(commands.primary, path.as_deref()).map_err(SessionError::Primary)?;
         let (mut scavengers, mut outputs) = (Vec::new(), Vec::new());
+        let primary = if commands.together {
+            carrier(count, &mut outputs)?
+        } else {
+            Program::find(commands.primary, path.as_deref()).map_err(SessionError::Primary)?
+        };
         for copies in commands.scavengers {
             let words = words(copies.command).map_err(SessionError::Scavenger)?;
             let program = Program::find(&words, path.as_deref()).map_err(SessionError::Scavenger)?;
             for copy in 1..=copies.count as u32 {
                 let number = scavengers.len() + 1;
                 let (stream, output) = match commands.output {
+                    None if commands.together => (Stream::Primarys, OWN_OUTPUT.to_owned()),
                     None => (Stream::Null, NO_OUTPUT.to_owned()),
                     Some(path) => output(path, &program, number, count, &mut outputs)?,
                 };
@@ -95,7 +110,8 @@ impl Participants {
                 scavengers.push(WantedScavenger { program: program.clone(), copy, stdout, stderr, output });
             }
         }
-        Ok(Self { primary, scavengers, siblings: commands.siblings, _outputs: outputs })
+        let Commands { siblings, together, .. } = *commands;
+        Ok(Self { primary, scavengers, siblings, together, _outputs: outputs })
     }
 
     /// Refuses programs that cannot take part.
@@ -171,6 +187,19 @@ impl Participants {
     pub(super) fn is_library(&self, file: &Path) -> bool {
         self.programs().all(|(program, _)| program.file != file)
     }
+}
+
+/// What carries so many programs: a thread for each processor, but no more than there are programs.
+fn carrier(count: u64, open: &mut Vec<File>) -> Result<Program, SessionError> {
+    let (file, path) = blob::carrier()?;
+    open.push(file);
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let command = [path.into_os_string(), count.min(cpus).max(1).to_string().into()];
+    let mut carrier = Program::find(&command, None).map_err(SessionError::Primary)?;
+    for name in [&mut carrier.command[0], &mut carrier.arguments[0]] {
+        *name = CARRIER.into();
+    }
+    Ok(carrier)
 }
 
 /// The file for the output of scavenger `number` of `count`, made anew; it is added to by both of

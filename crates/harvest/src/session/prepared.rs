@@ -28,6 +28,8 @@ pub struct Prepared {
 
 /// An absence longer than any program runs.
 const LONGEST_ABSENCE_SECONDS: f64 = 1e6;
+/// A carrier is ended when the last of its programs has ended, and that is soon to be seen.
+const CARRIER_WATCHED_EVERY: Duration = Duration::from_millis(5);
 /// A load that is over within this share of a miss's time hit a cache.
 const HIT_SHARE_OF_MISS: f64 = 0.75;
 
@@ -41,6 +43,13 @@ fn contract(plan: &Plan) -> Option<launch::Contract> {
         max_absence: seconds(plan.bounds.max_absence.value()? / 1e6),
         hit_below: seconds(HIT_SHARE_OF_MISS * plan.prices.miss().1.value / clock_hz),
     })
+}
+
+/// What a switch at a yield takes: Duration has no parts of a nanosecond, of which it takes a few.
+fn switch(plan: &Plan) -> Duration {
+    let cycles = plan.prices.yield_cost(2, false, 0).value;
+    let hertz = plan.prices.clock.value().filter(|hertz| *hertz > 0.0);
+    hertz.map_or(Duration::ZERO, |hertz| Duration::from_secs_f64((cycles / hertz).clamp(0.0, 1e-6)))
 }
 
 impl Prepared {
@@ -86,6 +95,11 @@ impl Prepared {
         self.primarys().any(|(module, _)| has_yields(module))
     }
 
+    /// Whether guests may run in the primary's busy-waits.
+    pub(crate) fn primary_busy_waits(&self) -> bool {
+        self.primarys().any(|(module, _)| !module.spins.is_empty())
+    }
+
     pub(crate) fn participants(&self) -> &Participants {
         &self.participants
     }
@@ -124,8 +138,14 @@ impl Prepared {
         // Without a yield no guest would ever run aboard, nor come home again.
         harvest.ring = if siblings || self.primary_has_yields() { self.plan.bounds.ring } else { 0 };
         // Of threads that are each other's guests, none's pace is the one to keep.
-        harvest.contract = if siblings { None } else { contract(&self.plan) };
+        // Of programs that run together, too.
+        harvest.carrier = self.participants.together;
+        harvest.contract = if siblings || harvest.carrier { None } else { contract(&self.plan) };
+        if harvest.carrier {
+            harvest.watch_every = CARRIER_WATCHED_EVERY;
+        }
         harvest.home_cpus = home_cpus;
+        harvest.switch = switch(&self.plan);
         for wanted in &self.participants.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();

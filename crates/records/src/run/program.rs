@@ -76,6 +76,11 @@ pub struct Scavenger {
     /// Its pace from its start to its end, as a share of that of its twins alone on a processor:
     /// what its time aboard was worth, and its CPU time at home.
     pub progress: Quantity,
+    /// Turns aboard, and how long one takes alone.
+    #[serde(default = "not_told")]
+    pub turns: Quantity,
+    #[serde(default = "not_told")]
+    pub turn_alone: Quantity,
     pub faults_aboard: Quantity,
     #[serde(default)]
     pub trips_home: Vec<HomeTrip>,

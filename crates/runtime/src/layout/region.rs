@@ -70,6 +70,8 @@ pub(crate) struct Region {
     /// ([`crate::switching::loans`]).
     pub(crate) parked: AtomicU32,
     pub(crate) lenders: AtomicU32,
+    /// Counts guests that were offered to carriers' threads, which sleep without any.
+    pub(crate) offers: AtomicU32,
     /// Where guests find twins. Set once.
     pub(crate) twin_pages: AtomicPtr<TwinPages>,
     pub(crate) twin_entries: AtomicPtr<TwinEntries>,

@@ -27,6 +27,7 @@ mod processes;
 mod sites;
 mod slowdown;
 mod stalls;
+mod together;
 
 use crate::exec::start;
 use crate::layout::area::Area;
@@ -134,6 +135,10 @@ pub(crate) struct Supervisor {
     paces: Option<&'static mut [sampler::ThreadPace; crate::layout::region::SLOTS]>,
     /// By slot. `None`: no memory for it; then every thread that sleeps counts as asleep.
     sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
+    /// By slot, of a carrier's threads. `None`: there is no carrier, or no memory for it.
+    together: Option<&'static mut [together::Together; crate::layout::region::SLOTS]>,
+    /// When the round before this one was.
+    looked_at: u64,
     /// Processors where a thread of the primary busy-waits.
     busy_waiting: Cpus,
     /// Processors where a thread of the primary waits for its turn behind other threads.
@@ -184,10 +189,16 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace and a sleep pattern that have not begun, and no
-        // processors.
-        let (paces, sleep_patterns, may_use) =
-            unsafe { (if page.watched == 0 { None } else { table() }, table(), table()) };
+        // SAFETY: zero is a value of each: a pace, a sleep pattern and a carrier's thread that have not
+        // begun, and no processors.
+        let (paces, sleep_patterns, may_use, together) = unsafe {
+            (
+                if page.watched == 0 { None } else { table() },
+                table(),
+                table(),
+                if page.carrier == 0 { None } else { table() },
+            )
+        };
         Self {
             region,
             page,
@@ -200,6 +211,8 @@ impl Supervisor {
             clock: clock::Clock::new(),
             paces,
             sleep_patterns,
+            together,
+            looked_at: now,
             busy_waiting: Cpus::NONE,
             crowded: Cpus::NONE,
             starving: Cpus::NONE,
@@ -217,6 +230,7 @@ impl Supervisor {
         loop {
             self.region.round.fetch_add(1, SeqCst);
             let bell = self.region.bell();
+            self.looked_at = self.now;
             self.now = sys::now_ns();
             self.moved = false;
             self.wake_at = u64::MAX;

@@ -5,13 +5,16 @@
 //! aboard was worth.
 //!
 //! ```text
-//!   hooked home: yield ─► gleaner_park ─► LEFT above zero: counts down, goes on
-//!                                      └► zero: park ─► goes_on: begins a gauge, or its next part,
-//!                                                       or notes its ticks, and parks
+//!   hooked home: yield ─► gleaner_park ─► `left` above zero: counts down, goes on
+//!                                      ├► `laps_left` above zero: notes the time, begins a lap
+//!                                      └► park ─► goes_on: begins a gauge, or ends it and parks
 //! ```
 //!
-//! A gauge is a lap to warm up, and one that is timed: some 40 µs in all. It is taken where a home's
-//! thread would park, or on a visit home that the supervisor orders for it.
+//! A gauge is a few yields to see how many there are, some to warm up, since a thread that comes
+//! from a switch of the kernel's finds its caches and predictions gone, and then some short laps
+//! that are timed: some 80 µs in all. Their median counts: on the only processor others come
+//! between, not least the supervisor. It is taken where a home's thread would park, or on a visit
+//! home that the supervisor orders for it.
 
 use crate::counting::count::{self, GUESTS};
 use crate::layout::area::Area;
@@ -20,13 +23,18 @@ use crate::switching::links;
 use crate::switching::loans::{self, VisitEnd};
 use core::arch::x86_64::_rdtsc;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use runtime_abi::control::trip;
 
-/// Yields before the time is taken, and while it is.
-const WARM: i32 = 32;
-pub(crate) const TIMED: i32 = 96;
+/// Yields of the first lap, which only says how long they take here;
+const FIRST: u32 = 32;
+/// and at least and at most of those to warm up, and of a lap that is timed.
+const LEAST: u32 = 16;
+const MOST: u32 = 2048;
+/// Laps that are timed, and of how many parts of the time to warm up each.
+const TIMED: usize = 7;
+const PARTS: u64 = 6;
 /// A context that is in no ring has joined none at this turn.
 const NO_RING: u64 = u64::MAX;
 
@@ -35,13 +43,21 @@ const NO_RING: u64 = u64::MAX;
 pub(crate) struct GaugeWords {
     /// Home: yields to come before it parks. The thread's: here the assembly counts down.
     pub(crate) left: AtomicI32,
-    /// Home: in which lap it is; 0: in none. The thread's.
-    lap: AtomicU32,
-    /// Home: when the lap that is timed began. The thread's.
+    /// Home: yields of a lap that is timed, less one; laps whose beginning or end is still to be
+    /// noted; and these times, the last one first. The assembly's, once the thread has set the two.
+    pub(crate) lap_yields: AtomicI32,
+    pub(crate) laps_left: AtomicU32,
+    pub(crate) times: [AtomicU64; TIMED + 1],
+    /// Home: its stage; 0: none. The thread's.
+    stage: AtomicU32,
+    /// Home: when the first lap began. The thread's.
     began: AtomicU64,
-    /// Home: a gauge is to be taken. The supervisor's; the thread takes it.
+    /// Home: a gauge is to be taken, with so many ticks to warm up. The supervisor's; the thread
+    /// takes it.
     pub(crate) due: AtomicU32,
-    /// Home: how many were taken, and the ticks of the last one. The thread's.
+    warm_ticks: AtomicU32,
+    /// Home: how many were taken, and what the last one says: ticks of a turn, a floating-point
+    /// number by its bits. The thread's.
     pub(crate) taken: AtomicU32,
     pub(crate) ticks: AtomicU64,
     /// Home: turns of rings that its context took part in, but for the ring that it is in now. The
@@ -62,7 +78,7 @@ impl GaugeWords {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.left.store(0, Relaxed);
-        for word in [&self.lap, &self.due, &self.taken] {
+        for word in [&self.stage, &self.laps_left, &self.due, &self.warm_ticks, &self.taken] {
             word.store(0, Relaxed);
         }
         for word in [&self.began, &self.ticks, &self.turns, &self.aside] {
@@ -76,9 +92,24 @@ impl GaugeWords {
     /// Supervisor: all turns that this home's context took part in since this was asked last, also
     /// in the ring of the host that it is in or was in when that ended.
     pub(crate) fn take_turns(&self, host: &Area) -> u64 {
-        let joined = self.joined.swap(NO_RING, Relaxed);
-        let now = if joined == NO_RING { 0 } else { turns_of(host).saturating_sub(joined) };
-        self.turns.swap(0, Relaxed) + now
+        let (joined, now) = (self.joined.load(Acquire), turns_of(host));
+        // Where the host takes it out meanwhile, the host adds them.
+        let mine = joined != NO_RING && self.joined.compare_exchange(joined, now, AcqRel, Relaxed).is_ok();
+        let there = if mine { now.saturating_sub(joined) } else { 0 };
+        self.turns.swap(0, Relaxed) + there
+    }
+
+    /// Ticks of a turn, by the median of the laps that were timed.
+    fn median(&self) -> f64 {
+        let times: [u64; TIMED + 1] = core::array::from_fn(|at| self.times[at].load(Relaxed));
+        let mut laps: [u64; TIMED] = core::array::from_fn(|at| times[at].saturating_sub(times[at + 1]));
+        laps.sort_unstable();
+        laps[TIMED / 2] as f64 / f64::from(self.lap_yields.load(Relaxed) + 1)
+    }
+
+    /// Supervisor: the context is in no ring any more, and all its turns are taken.
+    pub(crate) fn is_off(&self) {
+        self.joined.store(NO_RING, Relaxed);
     }
 }
 
@@ -98,7 +129,7 @@ pub(crate) fn joins(area: &Area, guest: &Context) {
 /// A guest was taken out of the ring. The thread's.
 pub(crate) fn parts(area: &Area, guest: &Context) {
     let words = guest.home().gauge();
-    let joined = words.joined.swap(NO_RING, Relaxed);
+    let joined = words.joined.swap(NO_RING, AcqRel);
     if joined != NO_RING {
         words.turns.fetch_add(turns_of(area).saturating_sub(joined), Relaxed);
     }
@@ -143,22 +174,36 @@ pub(crate) fn goes_on(area: &Area) -> bool {
     // SAFETY: every x86-64 has a time stamp counter, and a thread that may not read it, by a filter
     // of its own, has an area that is settled.
     let now = unsafe { _rdtsc() };
-    let lap = words.lap.load(Relaxed);
-    let yields = match lap {
-        0 if words.due.swap(0, Acquire) != 0 => WARM,
-        1 => TIMED,
-        _ => 0,
-    };
-    words.left.store((yields - 1).max(0), Relaxed);
-    if yields == 0 {
-        words.lap.store(0, Relaxed);
-        if lap != 0 {
-            words.ticks.store(now.saturating_sub(words.began.load(Relaxed)), Relaxed);
-            words.taken.store(words.taken.load(Relaxed).wrapping_add(1), Release);
+    let stage = words.stage.load(Relaxed);
+    words.left.store(0, Relaxed);
+    words.laps_left.store(0, Relaxed);
+    words.stage.store(0, Relaxed);
+    match stage {
+        0 => {
+            let ticks = words.due.swap(0, Acquire);
+            if ticks == 0 {
+                return false;
+            }
+            words.warm_ticks.store(ticks, Relaxed);
+            words.began.store(now, Relaxed);
+            words.left.store(FIRST as i32 - 1, Relaxed);
         }
-        return false;
+        1 => {
+            let took = now.saturating_sub(words.began.load(Relaxed)).max(1);
+            let yields = |parts: u64| {
+                let wanted = u64::from(words.warm_ticks.load(Relaxed)) / parts * u64::from(FIRST) / took;
+                (wanted.min(u64::from(MOST)) as u32).max(LEAST) as i32 - 1
+            };
+            words.lap_yields.store(yields(PARTS), Relaxed);
+            words.left.store(yields(1), Relaxed);
+            words.laps_left.store(TIMED as u32 + 1, Relaxed);
+        }
+        _ => {
+            words.ticks.store(words.median().to_bits(), Relaxed);
+            words.taken.store(words.taken.load(Relaxed).wrapping_add(1), Release);
+            return false;
+        }
     }
-    words.lap.store(lap + 1, Relaxed);
-    words.began.store(now, Relaxed);
+    words.stage.store(stage + 1, Relaxed);
     true
 }

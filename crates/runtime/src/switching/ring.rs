@@ -92,6 +92,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     area.lock.store(lock::FREE, Release);
     loans::slice(area);
     let first = gauge::visit(area).unwrap_or(first);
+    loans::idle(area);
     if first == own.pointer()
         && area.asked.load(Acquire) == asked::TO_PARK
         && area.asked.compare_exchange(asked::TO_PARK, asked::PARKING, AcqRel, Relaxed).is_ok()
@@ -111,6 +112,7 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     if loans::visit(area, guest, trip::LEAVE) == VisitEnd::None {
         dismiss(guest, trip::LEAVE);
     }
+    loans::idle(area);
     next
 }
 

@@ -340,6 +340,11 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
     unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, 1, 0, 0, 0]) };
 }
 
+pub(crate) fn futex_wake_all(word: &AtomicU32) {
+    // SAFETY: as above.
+    unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, i32::MAX as usize, 0, 0, 0]) };
+}
+
 pub(crate) fn sleep_ns(nanoseconds: u64) {
     let time = [nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000];
     // SAFETY: the kernel reads one timespec.

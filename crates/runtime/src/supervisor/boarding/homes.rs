@@ -8,6 +8,7 @@ use crate::supervisor::gauges;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{RoundCensus, Supervisor, wake_home};
+use crate::switching::loans;
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
 use core::ptr::null_mut;
@@ -40,7 +41,11 @@ pub(crate) fn off(guest: &Context, now: u64) {
     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
     let row = home.scavenger();
-    gauges::price(guest, host);
+    gauges::price(guest, host, 0.0);
+    home.gauge().is_off();
+    if host.region().page().carrier != 0 {
+        ring::hook(host); // it sleeps where it has no more guests
+    }
     let visited = home.loans().visited.swap(0, Relaxed);
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)).saturating_sub(visited));
     page::add(&row.visited_ns, visited);
@@ -172,7 +177,7 @@ impl Supervisor {
             }
         }
         census.threads[index] += 1;
-        gauges::note(area, row);
+        gauges::note(area, row, self.switch_ticks());
         match own.state.load(Acquire) {
             state::HOME => {
                 if self.starves(area) {
@@ -213,6 +218,7 @@ impl Supervisor {
                     self.moved = true;
                     ring::offer(host, own);
                     ring::hook(host);
+                    loans::wake_carriers(self.region);
                 } else {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);

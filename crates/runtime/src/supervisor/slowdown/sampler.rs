@@ -171,7 +171,7 @@ impl Supervisor {
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
             self.switches.wanted = true;
             area.loans().allowance.store(i64::MAX / 2, Relaxed);
-            return ring;
+            return if self.run_apart(area, slot) { 0 } else { ring };
         };
         if self.clock.rate <= 0.0 {
             return 0;

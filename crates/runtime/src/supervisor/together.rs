@@ -1,0 +1,144 @@
+//! Programs that run together, with no primary: whether a carrier's thread gets more done with its
+//! guests than if the kernel shared its processor out among them.
+//!
+//! What guests' turns are worth, gauges say ([`super::gauges`]). Over the processor time that the
+//! carrier's thread took for them that is 1 where nothing is gained or lost. Where it is less, twice
+//! in a row, all go home for a while, which doubles each time: there they are ordinary processes.
+
+use crate::layout::area::{Area, kind};
+use crate::layout::page;
+use crate::supervisor::Supervisor;
+use crate::supervisor::gauges;
+use crate::supervisor::processes::Processes;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Between two judgements,
+const EVERY_NS: u64 = 100_000_000;
+/// each of which takes this much processor time at least.
+const LEAST_NS: u64 = 20_000_000;
+/// Gauges and processor times are not exact: less than this is a loss,
+const LOSS: f64 = 0.97;
+/// so often in a row.
+const LOSSES: u32 = 2;
+/// For how long they are apart first, and at most.
+const APART_NS: u64 = 1_000_000_000;
+const APART_MOST_NS: u64 = 32_000_000_000;
+
+/// What is known of one carrier's thread. Pure: times in, whether its programs run apart out.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Together {
+    judged_at: u64,
+    /// Its processor time when it was judged last.
+    ran: u64,
+    losses: u32,
+    apart_until: u64,
+    /// For how long they were apart last.
+    apart_ns: u64,
+}
+
+impl Together {
+    fn is_apart(&self, now: u64) -> bool {
+        now < self.apart_until
+    }
+
+    fn is_due(&self, now: u64, ran: u64) -> bool {
+        now.saturating_sub(self.judged_at) >= EVERY_NS && ran.saturating_sub(self.ran) >= LEAST_NS
+    }
+
+    /// Since the last judgement turns were worth this; `None`: not all of them have a price.
+    fn judge(&mut self, now: u64, ran: u64, worth_ns: Option<f64>) {
+        let took = ran.saturating_sub(self.ran) as f64;
+        let first = self.judged_at == 0;
+        (self.judged_at, self.ran) = (now, ran);
+        let Some(worth) = worth_ns.filter(|_| !first) else { return };
+        if worth >= LOSS * took {
+            self.losses = 0;
+            // What goes well for as long as they were apart is not held against them any more.
+            if now.saturating_sub(self.apart_until) > self.apart_ns {
+                self.apart_ns = 0;
+            }
+            return;
+        }
+        self.losses += 1;
+        if self.losses >= LOSSES {
+            self.losses = 0;
+            self.apart_ns = (2 * self.apart_ns).clamp(APART_NS, APART_MOST_NS);
+            self.apart_until = now + self.apart_ns;
+            self.judged_at = 0;
+        }
+    }
+}
+
+impl Supervisor {
+    /// Whether the programs of a carrier's thread run apart for now.
+    pub(crate) fn run_apart(&mut self, area: &'static Area, slot: usize) -> bool {
+        let Some(it) = self.together.as_ref().map(|all| all[slot]) else { return false };
+        if it.is_apart(self.now) {
+            page::add(&self.page.apart_ns, self.now.saturating_sub(self.looked_at));
+            self.wake_at = self.wake_at.min(it.apart_until);
+            return true;
+        }
+        let Some(ran) = Processes::cpu_time(area).map(|time| time.ns) else { return false };
+        if !it.is_due(self.now, ran) {
+            return false;
+        }
+        let here = core::ptr::from_ref(area).cast_mut();
+        let mut worth = Some(0.0);
+        for home in self.areas(kind::HOME).filter(|home| home.own().host.load(Relaxed) == here) {
+            let its = gauges::price(home.own(), area, self.switch_ticks());
+            worth = worth.zip(its).map(|(all, its)| all + its);
+        }
+        let worth = worth.filter(|_| self.clock.rate > 0.0).map(|ticks| ticks / self.clock.rate);
+        if let Some(all) = self.together.as_mut() {
+            all[slot].judge(self.now, ran, worth);
+            return all[slot].is_apart(self.now);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: u64 = EVERY_NS;
+
+    /// Judged in windows of so much worth, from `now` on. Whether they are apart at the end.
+    fn judged(it: &mut Together, now: &mut u64, worth: &[f64]) -> bool {
+        for share in worth {
+            *now += WINDOW;
+            let ran = *now;
+            assert!(it.is_due(*now, ran));
+            it.judge(*now, ran, Some(share * WINDOW as f64));
+        }
+        it.is_apart(*now)
+    }
+
+    #[test]
+    fn who_loses_twice_in_a_row_runs_apart_each_time_for_longer() {
+        let (mut it, mut now) = (Together::default(), WINDOW);
+        assert!(!judged(&mut it, &mut now, &[0.1, 1.4, 0.5, 1.0, 0.9]));
+        assert!(judged(&mut it, &mut now, &[0.9]));
+        assert_eq!(it.apart_until, now + APART_NS);
+        now = it.apart_until;
+        // The first judgement behind it is of a time that was partly apart.
+        assert!(judged(&mut it, &mut now, &[0.0, 0.9, 0.9]));
+        assert_eq!(it.apart_until, now + 2 * APART_NS);
+        now = it.apart_until;
+        assert!(!judged(&mut it, &mut now, &[1.5; 30]));
+        assert!(judged(&mut it, &mut now, &[0.5, 0.5]));
+        assert_eq!(it.apart_until, now + APART_NS);
+    }
+
+    #[test]
+    fn what_has_no_price_is_not_judged_nor_what_hardly_ran() {
+        let (mut it, mut now) = (Together::default(), WINDOW);
+        judged(&mut it, &mut now, &[1.0]);
+        for _ in 0..9 {
+            now += WINDOW;
+            it.judge(now, now, None);
+        }
+        assert!(!it.is_apart(now) && it.losses == 0);
+        assert!(!it.is_due(now + 2 * WINDOW, now + LEAST_NS - 1));
+    }
+}
