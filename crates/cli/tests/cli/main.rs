@@ -48,5 +48,6 @@ mod survey;
 mod switches;
 mod terminal;
 mod tiles;
+mod together;
 mod tries;
 mod unseen;
