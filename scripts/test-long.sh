@@ -8,7 +8,7 @@
 #
 # What was done of it with this very build is kept in target/long, and not done again: so it may be
 # stopped and go on, and parts may be done by themselves. Parts: matrix, the names in programs/real,
-# debugging, every-load, identity-1 to -4, poison-1 to -4.
+# debugging, every-load, databases, identity-1 to -4, poison-1 to -4.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -20,12 +20,20 @@ mkdir -p "$work"
 
 all=(matrix)
 for workload in programs/real/*.sh; do all+=("$(basename "$workload" .sh)"); done
-all+=(debugging every-load)
+all+=(debugging every-load databases)
 for mode in identity poison; do for part in 1 2 3 4; do all+=("$mode-$part"); done; done
 
 survey() { # TEST [PART/PARTS]
     SURVEY_GLEANER=$(realpath "$gleaner") SURVEY_PART=${2:-1/1} \
         cargo test --locked --package gleaner-cli --test cli -- --ignored --exact --nocapture "survey::$1"
+}
+
+# Spark, which needs Java, and ClickHouse read the tables that DuckDB reads in `make test`.
+databases() {
+    export GLEANER_READERS=${GLEANER_READERS:-$PWD/target/readers}
+    command -v java >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends default-jre-headless
+    scripts/python-readers.sh "$GLEANER_READERS/python" duckdb==2.0.1 pyspark==4.3.0 chdb==4.4.0 &&
+        cargo test --locked --package gleaner-cli --test cli -- --ignored --exact fleet::other_databases_read_the_tables
 }
 
 perform() { # PART
@@ -36,6 +44,7 @@ perform() { # PART
             cargo test --locked --package gleaner-cli --test rewriter
         ;;
     debugging) scripts/debugging.sh ;;
+    databases) databases ;;
     every-load) survey yields_at_every_load_are_proven ;;
     identity-*) survey all_of_this_system_is_rewritten_and_proven "${1#*-}/4" ;;
     poison-*) survey all_of_this_system_is_poisoned_and_proven "${1#*-}/4" ;;

@@ -1,27 +1,39 @@
-//! `gleaner export`: a profile record in the formats of other tools.
+//! `gleaner export`: records in the formats of other tools.
 //!
-//! To add a format: a variant of [`Format`] with its line in [`Format::room`] and in
+//! A profile has formats of its own (`export/profile.rs`); records of any kind, one or thousands,
+//! become tables, lines or gauges (`export/fleet.rs`).
+//!
+//! To add a format: a variant of [`Format`] with its line in [`Format::kind`] and in
 //! [`Format::opened_by`]; what writes it stands in the crate `export`.
+
+mod fleet;
+mod hwloc;
+mod inputs;
+mod profile;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use crate::save;
 use clap::{Args, ValueEnum};
-use records::Problem;
-use records::profile::Profile;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-/// Write a profile record in the format of another tool
+/// Write records in the formats of other tools
 ///
-/// Time is CPU time; stall is the part of it in which the core waited for loads. Inclusive times
-/// are those of the stacks that were sampled; a record without stacks is written as its functions
-/// alone.
+/// A profile record is written for profilers; its times are CPU time, and stall is the part of it
+/// in which the core waited for loads. Inclusive times are those of the stacks that were sampled; a
+/// record without stacks is written as its functions alone.
+///
+/// A machine record is written for hwloc. Records of any kind, one or thousands of many hosts, become tables (--parquet, jsonl) or gauges
+/// (prometheus). What is no sound record is named and left out; the exit code is then 1.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The format
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Format,
+    #[arg(long, value_enum, value_name = "FORMAT", required_unless_present = "parquet")]
+    format: Option<Format>,
+
+    /// Add tables of all records to this directory, as Parquet in partitions by date; records that
+    /// are there already are left out
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "weight"])]
+    parquet: Option<PathBuf>,
 
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
@@ -31,9 +43,10 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, value_name = "WEIGHT")]
     weight: Option<Weight>,
 
-    /// A profile record ('-' for standard input)
-    #[arg(value_name = "RECORD")]
-    record: PathBuf,
+    /// A profile record ('-' for standard input); for tables and gauges any records, and
+    /// directories, in which files named *.json are looked for
+    #[arg(value_name = "RECORD", required = true)]
+    records: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -58,6 +71,12 @@ enum Format {
     CsvObjects,
     /// The cache lines that threads share, by offset and thread, as comma-separated values
     CsvLines,
+    /// All figures of any records as rows, one a line (JSON)
+    Jsonl,
+    /// Headlines of any records, as gauges for Prometheus
+    Prometheus,
+    /// Topology and memory attributes of a machine record, for hwloc (XML)
+    Hwloc,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -68,9 +87,23 @@ enum Weight {
     Stall,
 }
 
+/// What a format takes.
+#[derive(Clone, Copy)]
+enum FormatKind {
+    /// One profile record.
+    Profile(export::Format),
+    /// Records of any kind.
+    Any(fleet::Lines),
+    /// One machine record.
+    Machine,
+}
+
 impl Format {
-    fn room(self) -> export::Format {
-        match self {
+    fn kind(self) -> FormatKind {
+        FormatKind::Profile(match self {
+            Self::Jsonl => return FormatKind::Any(fleet::Lines::Jsonl),
+            Self::Prometheus => return FormatKind::Any(fleet::Lines::Prometheus),
+            Self::Hwloc => return FormatKind::Machine,
             Self::Pprof => export::Format::Pprof,
             Self::Folded => export::Format::Folded,
             Self::Speedscope => export::Format::Speedscope,
@@ -81,7 +114,7 @@ impl Format {
             Self::CsvFunctions => export::Format::CsvFunctions,
             Self::CsvObjects => export::Format::CsvObjects,
             Self::CsvLines => export::Format::CsvLines,
-        }
+        })
     }
 
     /// What to do with the file now.
@@ -97,7 +130,13 @@ impl Format {
             Self::Memprof => format!(
                 "llvm-profdata merge --memprof-version=4 {file} -o memprof.profdata (LLVM 21 or later)"
             ),
-            Self::CsvLoads | Self::CsvFunctions | Self::CsvObjects | Self::CsvLines => return None,
+            Self::CsvLoads
+            | Self::CsvFunctions
+            | Self::CsvObjects
+            | Self::CsvLines
+            | Self::Jsonl
+            | Self::Prometheus => return None,
+            Self::Hwloc => format!("lstopo --input {file}, or HWLOC_XMLFILE={file} for programs"),
         })
     }
 
@@ -107,52 +146,39 @@ impl Format {
 }
 
 pub(crate) fn run(args: &ExportArgs, console: &Console) -> anyhow::Result<Exit> {
-    let format = args.format.room();
-    let file = args.output.as_deref().filter(|path| path.as_os_str() != "-");
-    let option = format!("--format {}", args.format.word());
-    if console.json() {
-        return Err(Refusal::wrong_use("--json", format!("the output is what {option} says")).into());
-    }
-    if args.weight.is_some() && !format.traits().stacks {
-        return Err(Refusal::wrong_use("--weight", format!("{option} has no stacks to weigh")).into());
-    }
-    match file {
-        Some(path) => save::check(path)?,
-        None if format.traits().binary && io::stdout().is_terminal() => {
-            let refusal = Refusal::wrong_use(option, "binary, and standard output is a terminal");
-            return Err(refusal.would_help("name a file with -o").into());
-        }
-        None => {}
-    }
-    let document = read(&args.record)?;
-    let weight = match args.weight {
-        None | Some(Weight::Time) => export::Weight::Time,
-        Some(Weight::Stall) => export::Weight::Stall,
+    let Some(format) = args.format else {
+        let Some(directory) = &args.parquet else {
+            return Err(Refusal::wrong_use("export", "name a format").into());
+        };
+        refuse_json(console, "tables")?;
+        return fleet::parquet(&args.records, directory, console);
     };
-    let record = || args.record.display().to_string();
-    let bytes = export::profile(&document, format, weight)
-        .map_err(|error| Refusal::wrong_use(record(), format!("{error}: nothing for {option}")))?;
-    if format.traits().stacks && !export::has_stacks(&document.body) {
-        console.remark(&format!("{}: no stacks were sampled; these are its functions alone", record()));
-    }
-    match file {
-        Some(path) => {
-            save::bytes(path, &bytes)?;
-            if let Some(how) = args.format.opened_by(&path.display().to_string()) {
-                console.remark(&format!("next: {how}"));
-            }
+    refuse_json(console, &format!("what --format {} says", format.word()))?;
+    match (format.kind(), &args.records[..]) {
+        (FormatKind::Any(_) | FormatKind::Machine, _) if args.weight.is_some() => {
+            Err(no_stacks(format).into())
         }
-        None => console.stdout_bytes(&bytes)?,
+        (FormatKind::Any(lines), records) => fleet::lines(lines, records, args.file(), console),
+        (FormatKind::Machine, [record]) => hwloc::run(args, format, record, console),
+        (FormatKind::Profile(_), [record]) => profile::run(args, format, record, console),
+        (FormatKind::Profile(_) | FormatKind::Machine, _) => {
+            let what = format!("--format {}", format.word());
+            Err(Refusal::wrong_use(what, "it holds one record; name one").into())
+        }
     }
-    Ok(Exit::Done)
 }
 
-fn read(path: &Path) -> anyhow::Result<records::Document<Profile>> {
-    records::read::<Profile>(path).map_err(|error| match error.problem {
-        Problem::WrongKind { found, .. } => {
-            let why = format!("a '{found}' record; only profile records can be exported");
-            Refusal::wrong_use(path.display().to_string(), why).into()
-        }
-        _ => error.into(),
-    })
+impl ExportArgs {
+    /// The file to write, unless that is standard output.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+}
+
+fn refuse_json(console: &Console, output: &str) -> Result<(), Refusal> {
+    if console.json() { Err(Refusal::wrong_use("--json", format!("the output is {output}"))) } else { Ok(()) }
+}
+
+fn no_stacks(format: Format) -> Refusal {
+    Refusal::wrong_use("--weight", format!("--format {} has no stacks to weigh", format.word()))
 }

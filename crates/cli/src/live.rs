@@ -7,9 +7,14 @@ use std::path::Path;
 
 /// Reads and probes this host, and finds out which of its CPUs slow each other down.
 pub(crate) fn host() -> Host {
-    let mut host = host::read_with(&Source::open(Path::new("/")), &lab::probe::LiveProber);
+    let mut host = host_without_trying();
     try_siblings(&mut host);
     host
+}
+
+/// Reads and probes this host; nothing is run on its other CPUs.
+pub(crate) fn host_without_trying() -> Host {
+    host::read_with(&Source::open(Path::new("/")), &lab::probe::LiveProber)
 }
 
 /// Fills in which pairs of CPUs slow each other down, by running them.

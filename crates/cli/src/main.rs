@@ -26,6 +26,7 @@ mod measure;
 mod model;
 mod plain;
 mod predict;
+mod probe;
 mod profile;
 mod progress;
 mod proof;
@@ -37,6 +38,7 @@ mod save;
 mod show;
 mod summary;
 mod threads;
+mod times;
 mod tour;
 mod twin;
 mod usage;
@@ -49,7 +51,8 @@ use std::process::ExitCode;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 the measurement, the check or the program failed; 2 wrong use; 3 not possible on this host; \
-4 something regressed, 5 something is inconclusive ('gleaner compare --fail-on'). \
+4 something regressed or broke its limit, 5 something is inconclusive ('gleaner compare --fail-on', 'gleaner probe \
+--expect'). \
 After 'gleaner harvest' the exit code is that of the program which was run.";
 
 /// Measures how long a core stalls on memory, shows which loads make it stall, and runs other
@@ -74,6 +77,7 @@ enum Verb {
     Tour(tour::TourArgs),
     Doctor(doctor::DoctorArgs),
     Measure(measure::MeasureArgs),
+    Probe(probe::ProbeArgs),
     Profile(Box<profile::ProfileArgs>),
     Harvest(Box<harvest::HarvestArgs>),
     Twin(twin::TwinArgs),
@@ -95,6 +99,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Tour(args) => tour::run(args, console),
         Verb::Doctor(args) => doctor::run(args, console),
         Verb::Measure(args) => measure::run(args, console),
+        Verb::Probe(args) => probe::run(args, console),
         Verb::Profile(args) => profile::run(args, console),
         Verb::Harvest(args) => harvest::run(args, console),
         Verb::Twin(args) => threads::shared(|| twin::run(args, console)),

@@ -260,7 +260,11 @@ fn because(ending: &Ending<'_>, refuse: fn(String, String) -> Refusal) -> Refusa
 }
 
 /// What is to be measured; and the CPU, which stays claimed while the choice lives.
-fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result<(Request, CpuChoice)> {
+pub(crate) fn request(
+    args: &MeasureArgs,
+    host: &Host,
+    console: &Console,
+) -> anyhow::Result<(Request, CpuChoice)> {
     let experiments: Vec<_> = if args.experiments.is_empty() {
         catalogue::ALL.iter().collect()
     } else {
@@ -299,6 +303,7 @@ fn request(args: &MeasureArgs, host: &Host, console: &Console) -> anyhow::Result
             (_, true) => Effort::Thorough,
             _ => Effort::Normal,
         },
+        seconds: None,
         cpu: chosen.cpu,
         seed: args.seed.unwrap_or_else(choices::seed),
         max_memory: memory.areas,
@@ -318,7 +323,7 @@ fn no_curve(machine: &Machine) -> Refusal {
     }
 }
 
-fn refusal(what: &str, refused: Refused) -> Refusal {
+pub(crate) fn refusal(what: &str, refused: Refused) -> Refusal {
     let refusal = if refused.not_possible {
         Refusal::not_possible_here(what, refused.why)
     } else {
@@ -331,7 +336,7 @@ fn refusal(what: &str, refused: Refused) -> Refusal {
 }
 
 /// The experiments' progress on this program's console.
-struct Adapter<'a>(&'a mut dyn crate::progress::Progress);
+pub(crate) struct Adapter<'a>(pub(crate) &'a mut dyn crate::progress::Progress);
 
 impl experiments::Progress for Adapter<'_> {
     fn at(&mut self, what: &str, fraction: f64) {

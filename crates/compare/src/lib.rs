@@ -12,6 +12,8 @@
 //! 6. `student`, `several`: its p-value, and that of many figures judged together.
 //! 7. `verdict`: regressed, improved, equivalent, inconclusive.
 //!
+//! Beside them `limits`: what the figures of a fleet probe must keep.
+//!
 //! To add a kind of record: a file as `machine.rs`, and a line in `sides.rs`.
 #![forbid(unsafe_code)]
 
@@ -22,6 +24,7 @@ mod figure;
 mod harvested;
 mod html;
 mod judge;
+pub mod limits;
 mod machine;
 mod markdown;
 mod profile;

@@ -29,7 +29,21 @@ pub(crate) fn figures(machine: &Machine) -> Vec<Figure> {
     depth(machine, &mut figures);
     others(machine, &mut figures);
     switches(machine, &mut figures);
+    probe(machine, &mut figures);
     figures.0
+}
+
+/// Of a fleet probe. How disturbed it was is told with the environment.
+fn probe(machine: &Machine, figures: &mut Figures) {
+    let Some(probe) = result(machine.experiments.probe.as_ref()) else { return };
+    for (name, quantity) in probe.figures().into_iter().filter(|(name, _)| *name != "void_share") {
+        let lower = name.ends_with("_latency") || name == "memory_spread";
+        figures.headline(format!("probe: {name}"), if lower { Lower } else { Higher }, quantity);
+    }
+    for node in &probe.nodes {
+        figures.headline(format!("probe: node {}, bandwidth", node.node), Higher, &node.bandwidth);
+        figures.headline(format!("probe: node {}, latency", node.node), Lower, &node.latency.ns);
+    }
 }
 
 fn result<T>(outcome: Option<&Outcome<T>>) -> Option<&T> {

@@ -54,6 +54,7 @@ fn run(random: &mut Random, spread: f64, slower: f64, number: usize) -> Member {
     let machine = Machine {
         host: records::host::Host::default(),
         run: Run {
+            host_name: None,
             cpu: 1,
             seed: number as u64,
             effort: Effort::Quick,

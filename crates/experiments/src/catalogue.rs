@@ -3,7 +3,7 @@
 //! To add one: its module declares `pub(crate) const ENTRY: Entry`, and [`ALL`] lists it.
 
 use crate::{
-    bandwidth, c2c, clock, latency, mlp, numa, prefetch, rob, stride, threads, tlb, windows, yields,
+    bandwidth, c2c, clock, latency, mlp, numa, prefetch, probe, rob, stride, threads, tlb, windows, yields,
 };
 use records::machine::{Ending, Experiments};
 
@@ -26,6 +26,14 @@ pub const ALL: &[Entry] = &[
     yields::ENTRY,
 ];
 
+/// What `gleaner probe` runs; no part of a whole measurement.
+pub const PROBE: Entry = probe::ENTRY;
+
+/// Those of a whole measurement and the probe.
+fn every() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().chain([&PROBE])
+}
+
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|e| e.name == name)
 }
@@ -33,7 +41,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 /// How each experiment of a record ended, in catalogue order; those that were not begun are left
 /// out.
 pub fn endings(experiments: &Experiments) -> Vec<Ending<'_>> {
-    ALL.iter().filter_map(|entry| entry.ending(experiments)).collect()
+    every().filter_map(|entry| entry.ending(experiments)).collect()
 }
 
 #[cfg(test)]
@@ -54,7 +62,7 @@ mod tests {
     #[test]
     fn every_part_of_the_record_has_its_experiment() {
         let outcome = serde_json::json!({ "status": "failed", "seconds": 0.0 });
-        for entry in ALL {
+        for entry in every() {
             let json = serde_json::json!({ entry.name: outcome });
             let experiments: Experiments = serde_json::from_value(json).unwrap();
             let names: Vec<&str> = endings(&experiments).iter().map(|e| e.name).collect();
@@ -62,7 +70,7 @@ mod tests {
         }
         let schema = serde_json::to_value(schemars::schema_for!(Experiments)).unwrap();
         let parts = schema["properties"].as_object().unwrap();
-        let mut filled: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+        let mut filled: Vec<&str> = every().map(|e| e.name).collect();
         let mut parts: Vec<&str> = parts.keys().map(String::as_str).collect();
         filled.sort_unstable();
         parts.sort_unstable();

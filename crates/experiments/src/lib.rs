@@ -25,6 +25,7 @@ mod numa;
 pub mod odd;
 mod prefetch;
 mod prefetch_reach;
+mod probe;
 mod resample;
 mod rob;
 mod session;

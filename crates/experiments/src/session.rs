@@ -19,6 +19,8 @@ use units::{Bytes, Quantity, Unit};
 pub struct Request {
     pub experiments: Vec<&'static Entry>,
     pub effort: Effort,
+    /// Seconds for each experiment, in place of its own.
+    pub seconds: Option<f64>,
     pub cpu: usize,
     pub seed: u64,
     pub max_memory: Bytes,
@@ -35,6 +37,7 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
     let rng = Rng::new(request.seed);
     let mut machine = Machine {
         run: Run {
+            host_name: None,
             cpu: request.cpu as u32,
             seed: request.seed,
             effort: request.effort,
@@ -65,13 +68,14 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
         part_of_run: (0.0, 1.0),
         stage: (0.0, 1.0),
     };
-    let total: f64 = request.experiments.iter().map(|e| e.seconds_at(request.effort)).sum();
+    let seconds_of = |entry: &Entry| request.seconds.unwrap_or_else(|| entry.seconds_at(request.effort));
+    let total: f64 = request.experiments.iter().map(|e| seconds_of(e)).sum();
     let mut before = 0.0;
     for entry in &request.experiments {
         if request.stop.asked() {
             break;
         }
-        let seconds = entry.seconds_at(request.effort);
+        let seconds = seconds_of(entry);
         context.part_of_run = (before / total, (before + seconds) / total);
         before += seconds;
         context.stage = (0.0, 1.0);
@@ -209,6 +213,7 @@ mod tests {
         let request = Request {
             experiments: ENTRIES.iter().collect(),
             effort: Effort::Quick,
+            seconds: None,
             cpu: lab::pin::allowed().unwrap()[0],
             seed: 1,
             max_memory: Bytes::mib(64),

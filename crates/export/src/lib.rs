@@ -1,4 +1,6 @@
-//! Profile records in the formats of other tools. Pure: a record in, bytes out.
+//! Records in the formats of other tools. Pure: records in, bytes out.
+//!
+//! Records of many hosts become tables in `fleet`, a machine's memory becomes attributes in `hwloc`.
 //!
 //! [`profile`] writes one record in one [`Format`]. To add a format: a file here with a function
 //! from the record and its [`Stacks`] to text or bytes, a variant of [`Format`] with its row in
@@ -13,7 +15,9 @@ mod callgrind;
 mod clean;
 mod csv;
 mod firefox;
+pub mod fleet;
 mod folded;
+pub mod hwloc;
 mod memprof;
 mod pprof;
 mod protobuf;

@@ -11,6 +11,7 @@ mod level;
 mod mlp;
 mod numa;
 mod prefetch;
+mod probe;
 mod rob;
 mod run;
 mod stride;
@@ -27,6 +28,7 @@ pub use level::Level;
 pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Translated};
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 pub use prefetch::{ControlOutcome, PrefetchState, Prefetching, Probe, ProbePoint, Revealed};
+pub use probe::{FleetProbe, ProbedNode};
 pub use rob::{Cliff, GapPoint, Rob, RunsOut};
 pub use run::{Blocks, Effort, Grade, Memory, Run, Verdict};
 pub use stride::{Direction, PairPoint, Stride, StrideFollowed, StridePoint};
@@ -114,6 +116,9 @@ pub struct Experiments {
     pub bandwidth: Option<Outcome<Bandwidth>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c2c: Option<Outcome<CacheToCache>>,
+    /// Of `gleaner probe` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Outcome<FleetProbe>>,
 }
 
 /// How one experiment ended.

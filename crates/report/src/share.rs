@@ -25,7 +25,7 @@ impl Hidden {
         Self { names: known.iter().filter(long).cloned().collect() }
     }
 
-    /// Learns users' names from home directories.
+    /// Learns users' names from home directories, and the name of the host that was probed.
     pub(crate) fn learn(&mut self, value: &Value) {
         match value {
             Value::String(text) => {
@@ -40,7 +40,11 @@ impl Hidden {
                 }
             }
             Value::Array(all) => all.iter().for_each(|v| self.learn(v)),
-            Value::Object(all) => all.values().for_each(|v| self.learn(v)),
+            Value::Object(all) => {
+                let host = all.get("host_name").and_then(Value::as_str);
+                self.names.extend(host.filter(|name| name.chars().count() >= SHORTEST).map(str::to_owned));
+                all.values().for_each(|v| self.learn(v));
+            }
             _ => {}
         }
     }

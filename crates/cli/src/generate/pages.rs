@@ -42,6 +42,17 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Measure on CPU 3, with the random choices of an earlier run.",
             ),
         ],
+        "gleaner-probe" => &[
+            ("gleaner probe", "Show in ten seconds what would give away a fault."),
+            (
+                "gleaner probe --jitter 30s -o /shared/records",
+                "Write a record with this host's name and the time into a directory, after up to 30 seconds.",
+            ),
+            (
+                "gleaner probe --budget 5s --expect /etc/gleaner/limits",
+                "Check a node before a job: exit with 4 if a figure breaks its limit.",
+            ),
+        ],
         "gleaner-profile" => &[
             ("gleaner profile ./search data", "Run ./search, and show the loads that it waits for."),
             (
@@ -102,6 +113,14 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             (
                 "gleaner export --format csv-loads profile.json",
                 "Print the loads as a table for a spreadsheet.",
+            ),
+            (
+                "gleaner export --parquet tables records/",
+                "Add all records below a directory to tables that databases read.",
+            ),
+            (
+                "gleaner export --format hwloc machine.json | lstopo --input - --input-format xml --memattrs",
+                "Show measured latency and bandwidth as hwloc's memory attributes.",
             ),
         ],
         "gleaner-report" => &[
@@ -219,7 +238,8 @@ pub(super) fn see_also(verb: &str) -> &'static [&'static str] {
         "gleaner-annotate" => &["perf-annotate(1)", "objdump(1)"],
         "gleaner-show" => &["jq(1)"],
         "gleaner-report" => &["xdg-open(1)"],
-        "gleaner-export" => &["callgrind_annotate(1)", "llvm-profdata(1)"],
+        "gleaner-export" => &["callgrind_annotate(1)", "llvm-profdata(1)", "lstopo(1)"],
+        "gleaner-probe" => &["srun(1)", "numactl(8)"],
         _ => &["perf(1)"],
     }
 }

@@ -11,6 +11,7 @@ mod latency;
 mod mlp;
 mod numa;
 mod prefetch;
+mod probe;
 mod rob;
 mod stride;
 mod threads;
@@ -51,6 +52,7 @@ pub(crate) const IN_SUMMARY: &[Results] = &[
     c2c::RESULTS,
     yields::RESULTS,
     clock::RESULTS,
+    probe::RESULTS,
 ];
 
 /// In the order in which the experiments run.
@@ -65,6 +67,7 @@ mod tests {
     #[test]
     fn every_experiment_has_results_to_show() {
         assert_eq!(in_order().count(), catalogue::ALL.len());
-        assert_eq!(IN_SUMMARY.len(), catalogue::ALL.len());
+        // And the probe, which is no part of a whole measurement.
+        assert_eq!(IN_SUMMARY.len(), catalogue::ALL.len() + 1);
     }
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "tour",
     "doctor",
     "measure",
+    "probe",
     "profile",
     "harvest",
     "twin",
@@ -92,6 +93,16 @@ fn measure_and_show() {
     let measure = ["measure", "clock", "--quick", "-q", "-o", "machine.json"];
     done(&gleaner(&place, &measure).output().unwrap());
     assert!(!done(&gleaner(&place, &["show", "machine.json"]).output().unwrap()).is_empty());
+}
+
+#[test]
+fn probe() {
+    let place = place();
+    let probe = ["probe", "--budget", "3s", "--max-memory", "128M", "-q", "-o", "probe.json"];
+    let told = done(&gleaner(&place, &probe).output().unwrap());
+    assert!(told.contains("prefetch_gain") && told.contains("slow or missing DIMM"), "{told}");
+    let rows = ["export", "--format", "jsonl", "probe.json"];
+    assert!(done(&gleaner(&place, &rows).output().unwrap()).contains("\"memory_latency.ns\""));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Bandwidth, Refused> {
     let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
     let crew = crews::crew(ctx, &order)?;
     let width = widest();
-    let areas = StreamAreas::new(ctx, &order)?;
+    let areas = StreamAreas::new(ctx, &order, ctx.pick(4, 5, 8), ctx.max_memory)?;
 
     ctx.stage(0.0, 0.6);
     let plan = plan::streams(ctx.host, &order);
@@ -95,19 +95,20 @@ fn block(ctx: &Context<'_>) -> Duration {
     Duration::from_micros(ctx.pick(1500, 2500, 4000))
 }
 
-fn load_stream(kind: StreamKind, width: Width, delay: u32) -> Result<Loaded, Refused> {
+pub(crate) fn load_stream(kind: StreamKind, width: Width, delay: u32) -> Result<Loaded, Refused> {
     Ok(Loaded::of(&Spec::Stream { op: plan::operation(kind), width, delay })?)
 }
 
 /// The memory in which streams run: one area on each node that has CPUs of ours, shared out among
 /// those of its CPUs that take part.
-struct StreamAreas {
+pub(crate) struct StreamAreas {
     by_node: BTreeMap<Option<u32>, Arc<Arena>>,
     node_of: BTreeMap<u32, Option<u32>>,
 }
 
 impl StreamAreas {
-    fn new(ctx: &Context<'_>, order: &[u32]) -> Result<Self, Refused> {
+    /// On each node `times` as much as its last caches hold, and no more than `most` in all.
+    pub(crate) fn new(ctx: &Context<'_>, order: &[u32], times: u64, most: Bytes) -> Result<Self, Refused> {
         let node_of: BTreeMap<u32, Option<u32>> =
             order.iter().map(|&c| (c, crews::node_to_bind(ctx.host, c))).collect();
         let mut cpus_on: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
@@ -115,10 +116,10 @@ impl StreamAreas {
             cpus_on.entry(node_of[&cpu]).or_default().push(cpu);
         }
         // A chain for latency under load comes on top.
-        let room = Bytes(ctx.max_memory.0 / (cpus_on.len() as u64 + 1));
+        let room = Bytes(most.0.min(ctx.max_memory.0) / (cpus_on.len() as u64 + 1));
         let mut by_node = BTreeMap::new();
         for (node, cpus) in cpus_on {
-            let size = plan::memory_on_node(ctx.host, &cpus, ctx.pick(4, 5, 8), room);
+            let size = plan::memory_on_node(ctx.host, &cpus, times, room);
             let placement = node.map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
             let mut arena = Arena::placed(size, main_pages(ctx), &placement)?;
             // Ordinary numbers, and none that a processor might treat as special, as it may zeros.
@@ -137,7 +138,12 @@ impl StreamAreas {
         (Bytes(nth * part), Bytes(part))
     }
 
-    fn members(&self, cpus: &[u32], kernel: &Loaded, size: Option<Bytes>) -> Vec<(usize, CrewMember)> {
+    pub(crate) fn members(
+        &self,
+        cpus: &[u32],
+        kernel: &Loaded,
+        size: Option<Bytes>,
+    ) -> Vec<(usize, CrewMember)> {
         cpus.iter()
             .map(|&cpu| {
                 let (from, part) = self.share(cpus, cpu);

@@ -6,5 +6,7 @@
 
 mod fixture;
 mod formats;
+mod hwloc;
 mod raw;
 mod readers;
+mod tables;

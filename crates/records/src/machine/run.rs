@@ -6,6 +6,9 @@ use units::{Bytes, Quantity};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
+    /// The host's name, to find it in a fleet; only `gleaner probe` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
     pub cpu: u32,
     /// The seed of all random orders, permutations and resamples.
     pub seed: u64,

@@ -20,6 +20,9 @@ use units::Estimate;
 pub(crate) fn sections(machine: &Machine, out: &mut Out) {
     overview::section(machine, out);
     let all = &machine.experiments;
+    if all.probe.is_some() {
+        experiment(out, "probe", "Fleet probe", all.probe.as_ref(), overview::probe);
+    }
     experiment(out, "latency", "Latency over size", all.latency.as_ref(), |result, out| {
         latency::figures(machine, result, out);
     });

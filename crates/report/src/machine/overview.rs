@@ -3,7 +3,7 @@
 use crate::parts::{Cell, Out, Table, list};
 use crate::text::{escape, quantity};
 use records::host::{Fact, Host};
-use records::machine::{Clock, Effort, Machine, Verdict};
+use records::machine::{Clock, Effort, FleetProbe, Machine, Verdict};
 
 pub(super) fn section(machine: &Machine, out: &mut Out) {
     out.section("verdict", "The verdict");
@@ -194,6 +194,23 @@ pub(super) fn clocks(clock: &Clock, out: &mut Out) {
     ];
     for (name, q) in rows {
         table.row(vec![Cell::text(name), Cell::quantity(q)]);
+    }
+    out.table(&table);
+}
+
+/// What a fleet probe measured: figures to hold against those of other hosts.
+pub(super) fn probe(probe: &FleetProbe, out: &mut Out) {
+    let mut table = Table::with_head("The probe", &["", "figure"]);
+    for (name, q) in probe.figures() {
+        table.row(vec![Cell::text(&name.replace('_', " ")), Cell::quantity(q)]);
+    }
+    for node in &probe.nodes {
+        table.row(vec![
+            Cell::text(&format!("node {}, bandwidth", node.node)),
+            Cell::quantity(&node.bandwidth),
+        ]);
+        table
+            .row(vec![Cell::text(&format!("node {}, latency", node.node)), Cell::quantity(&node.latency.ns)]);
     }
     out.table(&table);
 }

@@ -1,0 +1,95 @@
+//! Programs that read what is exported, in Python's virtual environment `target/readers/python`
+//! (below `GLEANER_READERS`, if that is set); and the SQL of `docs/fleet.md`.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use testkit::text;
+
+/// The interpreter with the readers, if they are installed.
+pub(super) fn python() -> Option<PathBuf> {
+    let readers = std::env::var_os("GLEANER_READERS").map(PathBuf::from);
+    let readers = readers.unwrap_or_else(|| testkit::root().join("target/readers"));
+    let python = readers.join("python/bin/python");
+    if !python.exists() {
+        eprintln!("skipped: no readers in Python here (scripts/test.sh installs them)");
+        return None;
+    }
+    Some(python)
+}
+
+/// What a program prints, given this on its standard input.
+#[track_caller]
+pub(super) fn with_input(program: &Path, arguments: &[&str], input: &[u8], directory: &Path) -> String {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(input).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The rows of the last of these statements.
+#[track_caller]
+pub(super) fn duckdb(python: &Path, directory: &Path, statements: &[&str]) -> Vec<Value> {
+    const SCRIPT: &str = r#"
+import json, sys, duckdb
+statements = json.load(sys.stdin)
+connection = duckdb.connect()
+connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false; SET threads = 2")
+for statement in statements:
+    result = connection.execute(statement)
+names = [column[0] for column in result.description]
+def plain(value):
+    return value.isoformat() if hasattr(value, "isoformat") else value
+for row in result.fetchall():
+    print(json.dumps(dict(zip(names, map(plain, row)))))
+"#;
+    let input = serde_json::to_vec(statements).expect("texts");
+    let printed = with_input(python, &["-c", SCRIPT], &input, directory);
+    printed.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+/// Three sums over the table `results`, as a list in the last line.
+pub(super) const SPARK: &str = r#"
+import json
+from pyspark.sql import SparkSession, functions as f
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+table = spark.read.parquet("tables/results")
+row = table.agg(f.count("*"), f.count("value"), f.sum("value")).first()
+assert str(table.schema["time"].dataType) == "TimestampType()" and "date" in table.columns, table.schema
+print(json.dumps(list(row)))
+"#;
+
+pub(super) const CLICKHOUSE: &str = r#"
+import json, os, chdb
+files = os.getcwd() + "/tables/results/*/*.parquet"
+sums = f"SELECT count(), count(value), sum(value) FROM file('{files}', Parquet)"
+settings = "SETTINGS output_format_json_quote_64bit_integers = 0"
+row = json.loads(str(chdb.query(f"{sums} FORMAT JSONCompactEachRow {settings}")))
+print(json.dumps(row))
+"#;
+
+/// A row as text, the same for a row of `jsonl` and one that a database read.
+pub(super) fn comparable(row: &Value) -> String {
+    let mut row = row.as_object().expect("a row").clone();
+    if let Some(Value::String(text)) = row.get("parameters") {
+        let parameters: Value = serde_json::from_str(text).expect("JSON");
+        row.insert("parameters".to_owned(), parameters);
+    }
+    if let Some(Value::String(time)) = row.get_mut("time") {
+        *time = time.replace("+00:00", "Z");
+    }
+    Value::Object(row).to_string()
+}
+
+/// The four pieces of SQL on the page, in their order: views, figures, claims, limits.
+pub(super) fn documented_sql() -> [String; 4] {
+    let page = std::fs::read_to_string(testkit::root().join("docs/fleet.md")).expect("the page");
+    let pieces = page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let pieces: Vec<String> = pieces.map(str::to_owned).collect();
+    pieces.try_into().expect("four pieces of SQL in docs/fleet.md")
+}
