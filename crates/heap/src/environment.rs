@@ -21,7 +21,8 @@ pub(crate) fn find(name: &str, passed: *mut *mut u8) -> Option<(Option<&'static 
         // SAFETY: a string with its zero, there for as long as the process.
         let entry: &'static CStr = unsafe { CStr::from_ptr(entry.cast()) };
         if let Some(value) = entry.to_bytes_with_nul().strip_prefix(name.as_bytes()) {
-            found = value.strip_prefix(b"=").and_then(|value| CStr::from_bytes_with_nul(value).ok()).or(found);
+            found =
+                value.strip_prefix(b"=").and_then(|value| CStr::from_bytes_with_nul(value).ok()).or(found);
         }
     }
     None

@@ -47,8 +47,7 @@
 //! `layout`, and by this crate's build script with `--cfg freestanding`, as the shared object that
 //! is preloaded. With `--cfg changes` it becomes the other library.
 #![cfg_attr(freestanding, no_std)]
-// Each build uses a part of it: in an ordinary crate nothing is interposed.
-#![allow(dead_code)]
+#![allow(dead_code)] // each build uses a part of it: in an ordinary crate nothing is interposed
 
 #[cfg(freestanding)]
 extern crate core;

@@ -113,7 +113,11 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
             file: group.line.as_ref().map(|line| line.file.clone()),
             line: group.line.as_ref().map(|line| line.line),
             stack: paths.first().map_or_else(Vec::new, |(path, _)| objects.sites.stack(*path).to_vec()),
-            paths: paths.iter().take(MOST_PATHS).map(|(path, _)| objects.sites.calls(*path).to_vec()).collect(),
+            paths: paths
+                .iter()
+                .take(MOST_PATHS)
+                .map(|(path, _)| objects.sites.calls(*path).to_vec())
+                .collect(),
         }),
         bytes: bytes.unwrap_or_else(|| Quantity::unresolved("the size is not known")),
         count: group.most.round().max(1.0) as u64,

@@ -3,7 +3,8 @@
 //! That parts what threads use only where the parts are allocations, or lie in one allocation at
 //! multiples of a line. Elsewhere the program itself must pad, and nothing is tried.
 
-use crate::preloaded::{self, Expected};
+use crate::page::Expected;
+use crate::preloaded;
 use crate::prepared::Prepared;
 use heap::changes::layout::{Asked, Call, SITES, Site};
 use image::Image;
@@ -46,9 +47,8 @@ pub(crate) fn proposed(profile: &Profile) -> Vec<Aligned> {
 
 /// Why lines of their own for allocations would not part the threads' data, if they would not.
 fn in_vain(lines: &[SharedLine], object: &str) -> Option<String> {
-    let is_it = |part: &&LinePart| {
-        part.sharing == Some(Sharing::False) && part.object.as_deref() == Some(object)
-    };
+    let is_it =
+        |part: &&LinePart| part.sharing == Some(Sharing::False) && part.object.as_deref() == Some(object);
     // By process, allocation, and line in it if that begins with a line: who uses it, and how much.
     let mut after: BTreeMap<(u32, u64, u64), (BTreeSet<u32>, f64)> = BTreeMap::new();
     let (mut whole, mut allocations) = (0.0, BTreeSet::new());
@@ -64,8 +64,7 @@ fn in_vain(lines: &[SharedLine], object: &str) -> Option<String> {
             allocations.insert((line.process, begin));
         }
     }
-    let parted: f64 =
-        after.values().filter(|(threads, _)| threads.len() < 2).map(|(_, weight)| weight).sum();
+    let parted: f64 = after.values().filter(|(threads, _)| threads.len() < 2).map(|(_, weight)| weight).sum();
     (parted < LEAST_PARTED * whole || whole == 0.0).then(|| match allocations.len() {
         0 | 1 => "what the threads use lies in one allocation, nearer than a line: only the program itself can pad it \
                   (alignas(64) for the elements)"

@@ -68,8 +68,7 @@ fn ahead(load: &StallingLoad) -> Option<Prefetched> {
     let walk = match load.stride.value().map(|stride| stride as i64) {
         Some(stride) if stride.abs() >= LEAST_STRIDE => Walk::Steps(stride),
         Some(_) => return None,
-        None if load.pattern == Pattern::Parallel => Walk::Indexed,
-        None => return None,
+        None => Walk::Indexed,
     };
     Some(Prefetched {
         module: load.module.clone(),
@@ -88,6 +87,11 @@ impl Change {
             Self::Align(_) => FindingKind::Pad,
             Self::Cpus(_) | Self::Nodes(_) => FindingKind::Placement,
         }
+    }
+
+    /// The profile cannot tell whether it is possible at all: only the code can.
+    pub(crate) fn is_guess(&self) -> bool {
+        matches!(self, Self::Prefetch(load) if load.walk == Walk::Indexed)
     }
 
     /// In words.
@@ -134,6 +138,9 @@ mod tests {
         let proposed = |profile: &Profile| super::proposed(profile, &host);
         profile.summary.by_level.beyond_l2 = quantity(0.0, Unit::Ratio);
         profile.summary.page_faults = quantity(0.0, Unit::Ratio);
+        // Of the three loads one is looked at, and not before it has a stall.
+        profile.loads.truncate(1);
+        profile.loads[0].stall = quantity(0.0, Unit::Ratio);
         assert_eq!(proposed(&profile), []);
         profile.summary.page_faults = quantity(0.2, Unit::Ratio);
         assert!(matches!(&proposed(&profile)[..], [Change::HugePages(_)]));
@@ -142,7 +149,9 @@ mod tests {
         load.stall = quantity(0.3, Unit::Ratio);
         load.pattern = Pattern::Parallel;
         load.stride = quantity(4096.0, Unit::Bytes);
-        assert!(matches!(&proposed(&profile)[..], [Change::Prefetch(load)] if load.walk == Walk::Steps(4096)));
+        assert!(
+            matches!(&proposed(&profile)[..], [Change::Prefetch(load)] if load.walk == Walk::Steps(4096))
+        );
         profile.loads[0].stride = quantity(8.0, Unit::Bytes);
         assert_eq!(proposed(&profile), [], "prefetchers follow such a step");
         profile.loads[0].stride = Quantity::unresolved("it has none");

@@ -1,7 +1,8 @@
 //! Huge pages: for what libc's `malloc` hands out, by glibc's own setting, and for what the program
 //! maps itself (arenas of interpreters, other allocators), by the preloaded library.
 
-use crate::preloaded::{self, Expected};
+use crate::page::Expected;
+use crate::preloaded;
 use crate::prepared::Prepared;
 use heap::changes::layout::Asked;
 use records::host::{Host, ThpMode};

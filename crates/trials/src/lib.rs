@@ -8,7 +8,8 @@
 //! huge         huge pages
 //! aligned      cache lines of their own for what a site allocates
 //! placed       threads on other CPUs, memory on other nodes
-//! preloaded    the library that does these three, and what it says that it did
+//! preloaded    the library that does these three
+//! page         what it says that it did
 //! prefetched   the file whose loads are prefetched, rewritten and proven
 //! command      one run: its time and what it printed
 //! pairs        the ratio of the times, and how likely it is by chance
@@ -22,6 +23,7 @@ mod aligned;
 mod change;
 mod command;
 mod huge;
+mod page;
 mod pairs;
 mod placed;
 mod prefetched;
@@ -58,8 +60,12 @@ pub fn run(
         if stop.asked() {
             break;
         }
+        let prepared = change.prepare(program);
+        if prepared.is_err() && change.is_guess() {
+            continue;
+        }
         told(&change.says());
-        trials.push(match change.prepare(program) {
+        trials.push(match prepared {
             Ok(prepared) => tried(program, change, &prepared, rounds, stop)?,
             Err(why) => trial(change, TrialOutcome::NotTried { why }),
         });
@@ -145,7 +151,7 @@ fn chosen<'p>(
             return Ok(Ok(form));
         }
         let mut took = program.run(form)?.seconds;
-        if let Some(nothing) = form.page.as_ref().and_then(preloaded::Page::did_nothing) {
+        if let Some(nothing) = form.page.as_ref().and_then(page::Page::did_nothing) {
             why = nothing;
             continue;
         }

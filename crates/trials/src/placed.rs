@@ -1,7 +1,8 @@
 //! Other CPUs for a program's threads, where these disturb one another, and memory spread over
 //! nodes.
 
-use crate::preloaded::{self, Expected};
+use crate::page::Expected;
+use crate::preloaded;
 use crate::prepared::Prepared;
 use heap::changes::layout::{Asked, CPUS};
 use records::host::Host;
@@ -20,9 +21,8 @@ pub(crate) fn cpus(host: &Host) -> Vec<Cpus> {
     let usable: BTreeSet<u32> = host.usable_cpus().into_iter().filter(|cpu| (*cpu as usize) < CPUS).collect();
     // The first CPU has most of the kernel's own work.
     let Some(&last) = usable.last() else { return Vec::new() };
-    let of = |all: &mut dyn Iterator<Item = u32>| -> Vec<u32> {
-        all.filter(|cpu| usable.contains(cpu)).collect()
-    };
+    let of =
+        |all: &mut dyn Iterator<Item = u32>| -> Vec<u32> { all.filter(|cpu| usable.contains(cpu)).collect() };
     let siblings = host.cpu(last).and_then(|cpu| cpu.siblings.get());
     let core = siblings.map_or(Vec::new(), |all| of(&mut all.iter()));
     let furthest = host.caches_of(last).into_iter().max_by_key(|cache| cache.level);
@@ -43,7 +43,8 @@ pub(crate) fn cpus(host: &Host) -> Vec<Cpus> {
 
 /// The nodes that have memory, if there are several, as bits.
 pub(crate) fn nodes(host: &Host) -> Option<u64> {
-    let has_memory = |node: &&records::host::Node| node.id < 64 && node.total.value().is_none_or(|all| all.0 > 0);
+    let has_memory =
+        |node: &&records::host::Node| node.id < 64 && node.total.value().is_none_or(|all| all.0 > 0);
     let nodes: Vec<u32> = host.nodes.iter().filter(has_memory).map(|node| node.id).collect();
     (nodes.len() > 1).then(|| nodes.iter().fold(0, |bits, node| bits | 1 << node))
 }

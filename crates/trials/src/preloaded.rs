@@ -1,27 +1,11 @@
-//! The library that changes how a program gets its memory, brought into the program, and what it
-//! says that it has done.
+//! The library that changes how a program gets its memory, brought into the program.
 
+use crate::page::{Expected, Page};
 use crate::prepared::Prepared;
-use heap::changes::layout::{Asked, Done, VARIABLE, WORDS};
+use heap::changes::layout::{Asked, VARIABLE};
 use heap::library::CHANGES;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-
-/// What a run must have done, or nothing was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expected {
-    Aligned,
-    Mapped,
-    Placed,
-}
-
-/// The page that the library counts in, as a file.
-#[derive(Debug)]
-pub(crate) struct Page {
-    path: PathBuf,
-    expected: Expected,
-}
 
 /// What a run needs for the library to do what is asked.
 pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result<Prepared, String> {
@@ -40,32 +24,9 @@ pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result
     prepared.environment.push((VARIABLE.into(), path.clone().into()));
     // Else a program built with this sanitizer ends at once, since a library comes before it.
     prepared.behind("ASAN_OPTIONS", "verify_asan_link_order=0".as_ref());
-    prepared.page = Some(Page { path, expected });
+    prepared.page = Some(Page::new(path, expected));
     prepared.files = Some(files);
     Ok(prepared)
-}
-
-impl Page {
-    /// Why the runs so far have changed nothing, if they have not.
-    pub(crate) fn did_nothing(&self) -> Option<String> {
-        let bytes = fs::read(&self.path).unwrap_or_default();
-        let mut words = [0; WORDS];
-        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-            *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-        }
-        let done = Done::of(&words);
-        if done.processes == 0 {
-            return Some("no library comes into the program: it is linked statically, or has more rights".to_owned());
-        }
-        let (count, nothing) = match self.expected {
-            Expected::Aligned => {
-                (done.aligned, "nothing is allocated there by libc: has the program an allocator of its own?")
-            }
-            Expected::Mapped => (done.mapped, "the program maps no memory itself that is large enough"),
-            Expected::Placed => (done.placed, "the kernel refused it"),
-        };
-        (count == 0).then(|| nothing.to_owned())
-    }
 }
 
 #[cfg(test)]
@@ -154,9 +115,10 @@ int main(void) { puts(all() ? "wrong" : "right"); }
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let data = fs::read(&file).unwrap();
         let image = image::Image::parse(&data).unwrap();
+        let symbols = image::elf::symbols::Symbols::of(&image, None);
         let mut asked = Asked { alignment: 128, ..Asked::default() };
         for name in ["of_malloc", "of_calloc", "of_realloc", "of_aligned_alloc", "of_posix_memalign"] {
-            let symbol = image::elf::symbols::Symbols::of(&image, None).all().iter().find(|symbol| symbol.name == name.as_bytes());
+            let symbol = symbols.all().iter().find(|symbol| symbol.name == name.as_bytes());
             let offset = image.file_offset(symbol.unwrap().address).unwrap().0;
             let call = heap::changes::layout::Call::new(b"p", offset);
             asked.sites[asked.site_count] = heap::changes::layout::Site { inner: call, outer: call };

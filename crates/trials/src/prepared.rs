@@ -1,6 +1,6 @@
 //! What a run needs for a change.
 
-use crate::preloaded::Page;
+use crate::page::Page;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 //! machine need not have.
 
 use image::Image;
-use records::profile::{Backend, FindingKind, LatencyKind, Level, Profile, Sharing};
+use records::profile::{Backend, LatencyKind, Level, Profile};
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use testkit::perf_data::{PerfData, Sample, feature, field, ibs_raw, spe_load};
@@ -27,7 +27,7 @@ int main(int count, char **words) {
 ";
 const STEPS: &str = "4000000";
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
 }
 
@@ -38,7 +38,7 @@ fn gleaner(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-fn profiled(place: &Place, file: &str) -> (Output, Profile) {
+pub(crate) fn profiled(place: &Place, file: &str) -> (Output, Profile) {
     let output = gleaner(place, &["--perf-data", file, "-o", "profile.json"]).output().unwrap();
     let read = records::read::<Profile>(&place.at("profile.json"));
     let profile = read.unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr))).body;
@@ -146,10 +146,10 @@ fn a_program_that_was_built_anew_is_not_taken_for_the_old_one() {
 
 /// Where the program of a test is loaded in files that are written here.
 const LOADED: u64 = 0x5555_5555_0000;
-const PROCESS: u32 = 4321;
+pub(crate) const PROCESS: u32 = 4321;
 
 /// The program, as far as made-up samples need it.
-struct Program {
+pub(crate) struct Program {
     path: String,
     /// Stated addresses of its symbols.
     symbols: BTreeMap<String, u64>,
@@ -160,7 +160,7 @@ struct Program {
 }
 
 impl Program {
-    fn of(place: &Place) -> Self {
+    pub(crate) fn of(place: &Place) -> Self {
         let path = place.at("p");
         let listed = text(&Command::new("nm").arg(&path).output().unwrap().stdout);
         let symbol = |line: &str| {
@@ -189,11 +189,11 @@ impl Program {
         }
     }
 
-    fn address(&self, symbol: &str) -> u64 {
+    pub(crate) fn address(&self, symbol: &str) -> u64 {
         LOADED + self.symbols[symbol]
     }
 
-    fn load(&self, function: &str) -> u64 {
+    pub(crate) fn load(&self, function: &str) -> u64 {
         LOADED + self.loads[function]
     }
 
@@ -210,20 +210,20 @@ impl Program {
 }
 
 /// `PERF_SAMPLE_DATA_SRC` of a load by the number of its level; translated by a walk or not.
-fn source(level: u64, walk: bool) -> u64 {
+pub(crate) fn source(level: u64, walk: bool) -> u64 {
     const LOAD: u64 = 2;
     let translation = if walk { 4 | 0x10 } else { 2 | 8 };
     LOAD | 1 << 24 | translation << 26 | level << 33
 }
 
-const L1: u64 = 1;
-const RAM: u64 = 13;
+pub(crate) const L1: u64 = 1;
+pub(crate) const RAM: u64 = 13;
 const LINE_FILL_BUFFER: u64 = 12;
-const MODIFIED_ELSEWHERE: u64 = 0x10 << 19;
+pub(crate) const MODIFIED_ELSEWHERE: u64 = 0x10 << 19;
 
 /// The chase reads DRAM and waits for 300 cycles, or for 100 where a miss is under way; the other
 /// load hits; stores are sampled, too.
-fn pebs(program: &Program) -> PerfData {
+pub(crate) fn pebs(program: &Program) -> PerfData {
     const RAW: u32 = 4;
     let sampled =
         field::IP | field::ADDR | field::PERIOD | field::CALLCHAIN | field::WEIGHT_STRUCT | field::DATA_SRC;
@@ -342,83 +342,6 @@ fn a_line_that_another_core_had_modified_is_dirty() {
     let load = profile.loads.iter().find(|load| load.function.as_deref() == Some("read_nearby")).unwrap();
     assert_eq!((load.level, load.object.as_deref()), (Level::Dirty, Some("nearby (p)")), "{load:?}");
     assert!(profile.summary.by_level.dirty.value().unwrap() > 0.1);
-}
-
-/// Two threads that each write eight bytes of `nearby`, so far apart, and read them from lines that
-/// the other one's core had modified.
-fn c2c(program: &Program, apart: u64) -> PerfData {
-    let mut file = pebs(program);
-    for at in 0..60_u64 {
-        let thread = at % 2;
-        let sample = Sample {
-            ip: program.load("read_nearby"),
-            process: PROCESS,
-            thread: PROCESS + thread as u32,
-            time_ns: 600_000_000 + 1000 * at,
-            address: program.address("nearby").next_multiple_of(64) + 64 + apart * thread,
-            period: 1000,
-            weight: 900,
-            data_source: source(3, false) | MODIFIED_ELSEWHERE,
-            ..Sample::default()
-        };
-        file.sample(0, &sample);
-        file.sample(1, &Sample { weight: 0, data_source: 4 | L1 << 33, ..sample });
-    }
-    file
-}
-
-#[test]
-fn threads_that_share_lines_are_told_apart_by_their_bytes() {
-    let place = place();
-    let program = Program::of(&place);
-    for (apart, kind, sharing) in [
-        (8, FindingKind::FalseSharing, Sharing::False),
-        (0, FindingKind::TrueSharing, Sharing::True),
-    ] {
-        std::fs::write(place.at("c2c.data"), c2c(&program, apart).file()).unwrap();
-        let (output, profile) = profiled(&place, "c2c.data");
-        let told = text(&output.stderr);
-        let finding = &profile.findings[0];
-        assert_eq!((finding.kind, finding.object.as_deref()), (kind, Some("nearby (p)")), "{told}");
-        assert_eq!(finding.function.as_deref(), Some("read_nearby"), "{told}");
-        assert!(finding.gain.value().is_some_and(|gain| gain > 0.1), "{told}");
-        assert!(told.contains("that another core had modified (measured)"), "{told}");
-        let line = &profile.lines[0];
-        assert_eq!((line.sharing, line.object.as_deref()), (sharing, Some("nearby (p)")));
-        let written: u64 = line.parts.iter().map(|part| part.writes).sum();
-        assert!(written >= 60 && line.latency_share.value().is_some() && line.stall.value().is_none());
-    }
-    std::fs::write(place.at("c2c.data"), c2c(&program, 64).file()).unwrap();
-    let (_, profile) = profiled(&place, "c2c.data");
-    assert_eq!(profile.findings, [], "each has lines of its own");
-}
-
-#[test]
-fn data_of_another_node_is_named() {
-    const REMOTE: u64 = 1 << 37;
-    let place = place();
-    let program = Program::of(&place);
-    let mut file = pebs(&program);
-    for at in 0..60_u64 {
-        let sample = Sample {
-            ip: program.load("read_nearby"),
-            process: PROCESS,
-            thread: PROCESS,
-            time_ns: 600_000_000 + 1000 * at,
-            address: program.address("nearby") + 64 * (at % 32),
-            period: 1000,
-            weight: 700,
-            data_source: source(RAM, false) | REMOTE,
-            ..Sample::default()
-        };
-        file.sample(0, &sample);
-    }
-    std::fs::write(place.at("numa.data"), file.file()).unwrap();
-    let (output, profile) = profiled(&place, "numa.data");
-    let told = text(&output.stderr);
-    let finding = &profile.findings[0];
-    assert_eq!((finding.kind, finding.object.as_deref()), (FindingKind::FirstTouch, Some("nearby (p)")), "{told}");
-    assert!(told.contains("came from another node (measured"), "{told}");
 }
 
 /// One operation in nine is no access, one in three hits L1, the others miss all caches.

@@ -3,8 +3,8 @@
 
 use super::layout::{Page, asked, count, done};
 use super::mappings::Line;
+use super::page::page;
 use super::sites::Addresses;
-use super::startup::page;
 use crate::arena::{ARENA, Arena};
 use crate::next::{self, call_next, next};
 use crate::sys::{nr, syscall};
@@ -86,9 +86,9 @@ fn lines(alignment: usize, size: usize) -> Option<*mut u8> {
 pub(super) unsafe extern "C" fn allocate(size: usize, return_address: u64, stack: u64) -> *mut u8 {
     // SAFETY: the caller's.
     let wanted = unsafe { wanted(return_address, stack) };
-    wanted.and_then(|alignment| lines(alignment, size)).unwrap_or_else(|| {
-        call_next!(next::MALLOC, fn(usize) -> *mut u8, (size), else ARENA.allocate(size, 0))
-    })
+    wanted.and_then(|alignment| lines(alignment, size)).unwrap_or_else(
+        || call_next!(next::MALLOC, fn(usize) -> *mut u8, (size), else ARENA.allocate(size, 0)),
+    )
 }
 
 /// # Safety

@@ -48,7 +48,14 @@ unsafe extern "C" fn mmap(at: usize, bytes: usize, access: i32, flags: i32, file
 /// # Safety
 /// As libc's.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn mmap64(at: usize, bytes: usize, access: i32, flags: i32, file: i32, from: isize) -> isize {
+unsafe extern "C" fn mmap64(
+    at: usize,
+    bytes: usize,
+    access: i32,
+    flags: i32,
+    file: i32,
+    from: isize,
+) -> isize {
     // SAFETY: the program's.
     unsafe { pages::map(at, bytes, access, flags, file, from) }
 }

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! layout      the shared page: what is asked for, and what was done
+//! page        that page in this process
 //! mappings    lines of /proc/self/maps
 //! sites       allocation sites as addresses in this process; whether a call comes from one
 //! blocks      allocations at those sites, aligned and with room up to the next line
@@ -22,6 +23,8 @@ mod blocks;
 mod interpose;
 pub mod layout;
 mod mappings;
+#[cfg(all(freestanding, changes))]
+mod page;
 #[cfg(all(freestanding, changes))]
 mod pages;
 #[cfg(all(freestanding, changes))]

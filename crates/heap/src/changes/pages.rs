@@ -11,7 +11,7 @@
 //! A piece is unmapped and moved as any mapping: the kernel splits what it has to.
 
 use super::layout::{asked, count, done};
-use super::startup::page;
+use super::page::page;
 use crate::next::{self, call_next, next};
 use crate::sys::{nr, syscall};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -42,14 +42,7 @@ pub(super) fn begin(page: &super::layout::Page) {
 
 /// # Safety
 /// As libc's `mmap`.
-pub(super) unsafe fn map(
-    at: usize,
-    bytes: usize,
-    access: i32,
-    flags: i32,
-    file: i32,
-    from: isize,
-) -> isize {
+pub(super) unsafe fn map(at: usize, bytes: usize, access: i32, flags: i32, file: i32, from: isize) -> isize {
     let is_plain = at == 0 && access == READ_AND_WRITE && flags & !NO_RESERVE == PRIVATE | ANONYMOUS;
     if is_plain && bytes >= LEAST && bytes <= UP_TO.load(Relaxed) {
         let rounded = bytes.next_multiple_of(PAGE);
@@ -63,10 +56,7 @@ pub(super) unsafe fn map(
         const FAILED: isize = -1;
         // SAFETY: the program's. Its `errno` is not set: libc is not ready.
         let done = unsafe {
-            syscall(
-                nr::MMAP,
-                [at, bytes, access as usize, flags as usize, file as usize, from as usize],
-            )
+            syscall(nr::MMAP, [at, bytes, access as usize, flags as usize, file as usize, from as usize])
         };
         done.max(FAILED)
     };

@@ -23,8 +23,7 @@ pub(super) fn begin(page: &Page) {
         let bits = u64::BITS as usize + 1;
         let mask = [nodes, 0];
         // SAFETY: as above.
-        let done =
-            unsafe { syscall(nr::SET_MEMPOLICY, [INTERLEAVE, mask.as_ptr() as usize, bits, 0, 0, 0]) };
+        let done = unsafe { syscall(nr::SET_MEMPOLICY, [INTERLEAVE, mask.as_ptr() as usize, bits, 0, 0, 0]) };
         is_placed |= done == 0;
     }
     if is_placed {

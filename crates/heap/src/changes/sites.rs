@@ -53,8 +53,7 @@ impl Addresses {
     /// All mappings were looked at.
     pub(crate) fn looked(&self, page: &Page) {
         let count = count(page);
-        let is_missing =
-            |known: &&[AtomicU64; 2]| known.iter().any(|address| address.load(Relaxed) == 0);
+        let is_missing = |known: &&[AtomicU64; 2]| known.iter().any(|address| address.load(Relaxed) == 0);
         self.missing.store(self.known[..count].iter().filter(is_missing).count() as u32, Relaxed);
         self.count.store(count as u32, Release);
     }

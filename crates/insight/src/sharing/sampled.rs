@@ -213,9 +213,8 @@ fn finding(
         1 => "one cache line".to_owned(),
         several => format!("{several} cache lines"),
     };
-    let served = format!(
-        "{dirty} sampled loads were served by lines that another core had modified (measured)"
-    );
+    let served =
+        format!("{dirty} sampled loads were served by lines that another core had modified (measured)");
     let says = if kind == FindingKind::FalseSharing {
         format!(
             "{} threads use different bytes of {said}: {served}; give each thread's part lines of its own: pad it to 64 or \
@@ -246,7 +245,11 @@ fn part_of_all(weight: f64, all: f64, saved: Estimate) -> Quantity {
     match known {
         None => Quantity::unresolved("there are too few samples"),
         Some(part) => Quantity::modelled(
-            Estimate::new(weight * saved.value, part.lo.min(weight) * saved.lo, part.hi.max(weight) * saved.hi),
+            Estimate::new(
+                weight * saved.value,
+                part.lo.min(weight) * saved.lo,
+                part.hi.max(weight) * saved.hi,
+            ),
             Unit::Ratio,
         ),
     }

@@ -1,6 +1,6 @@
 //! Rule R7: what stands between the copies of instructions.
 
-use super::indexed;
+use super::indexed::{self, is_prefetch};
 use crate::Context;
 use crate::container::mapping::{PREFETCH, Unit};
 use crate::container::stream::Item;
@@ -93,21 +93,6 @@ fn written(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Set {
     let effect = effects::of(insn, factory);
     let below = insn.op_count() > 0 && insn.op0_kind() == OpKind::Memory && insn.mnemonic() == Mnemonic::Mov;
     effect.writes & !RED_ZONE | if below { RED_ZONE } else { 0 }
-}
-
-/// The list of prefetches: one operand made of general registers, nothing that is written, nothing
-/// that can fault. What it fetches may be anything, since fetching changes nothing.
-pub(super) fn is_prefetch(insn: &Instruction) -> bool {
-    let is_general = |register: Register| register == Register::None || register.is_gpr64();
-    matches!(insn.mnemonic(), Mnemonic::Prefetcht0)
-        && insn.op_count() == 1
-        && insn.op_kind(0) == OpKind::Memory
-        && is_general(insn.memory_base())
-        && is_general(insn.memory_index())
-        && insn.segment_prefix() == Register::None
-        && !insn.has_lock_prefix()
-        && !insn.has_rep_prefix()
-        && !insn.has_repne_prefix()
 }
 
 /// The list of poison: constants into registers, comparisons for their flags, all ones into vectors

@@ -102,7 +102,9 @@ mod tests {
         let spans = vec![span(0, 1.0), span(56, f64::NAN), span(4_000_000_000, 0.5)];
         let map = ByteMap { title: "pool".to_owned(), rows: vec!["thread 1".to_owned()], bytes: 64, spans };
         let text = byte_map("t", &[map]);
-        assert!(text.contains("x=\"92.0\"") && text.contains("x=\"529.5\"") && text.contains("&lt;writes&gt;"));
+        assert!(
+            text.contains("x=\"92.0\"") && text.contains("x=\"529.5\"") && text.contains("&lt;writes&gt;")
+        );
         assert!(!text.contains("NaN"), "{text}");
     }
 }

@@ -63,7 +63,8 @@ pub(super) fn levels(profile: &Profile, out: &mut Out) {
     }
     let title = format!("What served the loads, by {by}");
     let svg = stack(&title, &parts);
-    let differs = "the hardware chooses what it samples, and each kind of processor means something else by latency.";
+    let differs =
+        "the hardware chooses what it samples, and each kind of processor means something else by latency.";
     out.figure(Figure { id: "time", title, svg, table, differs });
 }
 

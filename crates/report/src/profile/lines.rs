@@ -18,7 +18,8 @@ pub(super) fn lines(profile: &Profile, out: &mut Out) {
     out.section("lines", "Cache lines that threads share");
     let by_latency = profile.sampling.backend.samples_accesses();
     let weight = if by_latency { "share of latency" } else { "stall" };
-    let head = ["data", "sharing", "line", "bytes", "thread", "writes", "reads", weight, "function", "source"];
+    let head =
+        ["data", "sharing", "line", "bytes", "thread", "writes", "reads", weight, "function", "source"];
     let mut table = Table::with_head("Accesses to shared lines, by line, offset and thread", &head);
     for line in &profile.lines {
         for part in &line.parts {
@@ -96,10 +97,10 @@ fn map(line: &SharedLine) -> ByteMap {
     };
     ByteMap {
         title: format!(
-            "{}: {} sharing, {} of the {of}",
-            line.object.as_deref().unwrap_or("data without a name"),
+            "{} of the {of}, {} sharing: {}",
+            share(weight(&line.stall, &line.latency_share)),
             line.sharing.word(),
-            share(weight(&line.stall, &line.latency_share))
+            line.object.as_deref().unwrap_or("data without a name"),
         ),
         rows: threads.iter().map(|thread| format!("thread {thread}")).collect(),
         bytes: reach.max(1).next_multiple_of(LINE_BYTES),

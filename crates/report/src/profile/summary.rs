@@ -61,7 +61,7 @@ pub(super) fn findings(profile: &Profile, out: &mut Out) {
             "CPU time"
         };
         format!(
-            "<strong>{kind}</strong>: {}{place} It would save, or leave to other work, {} of the {of} at most.",
+            "<strong>{kind}</strong>: {}.{place} It would save, or leave to other work, {} of the {of} at most.",
             escape(&finding.says),
             share(&finding.gain)
         )

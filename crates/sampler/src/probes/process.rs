@@ -95,8 +95,8 @@ fn own_filters() -> u64 {
     Status::of(&fs::read_to_string("/proc/self/status").unwrap_or_default()).filters
 }
 
-/// Whether a process's program asks the kernel itself for its signal handlers: then it may take ours
-/// away between two looks at it.
+/// Whether a process's program asks the kernel itself for its signal handlers: then it may take
+/// ours away between two looks at it.
 fn is_past_libc(process: u32) -> bool {
     let program = PathBuf::from(format!("/proc/{process}/exe"));
     let Some(headers) = Partly::read_from(&program, &[]) else { return true };

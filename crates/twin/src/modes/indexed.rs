@@ -106,7 +106,12 @@ fn is_index_load(instruction: &Instruction) -> bool {
         instruction.code(),
         Code::Mov_r32_rm32 | Code::Mov_r64_rm64 | Code::Movsxd_r64_rm32 | Code::Movzx_r32_rm16
     );
-    is_load && instruction.op1_kind() == OpKind::Memory && is_plain(instruction) && to.full_register() != Register::RSP
+    let own = [instruction.memory_base(), instruction.memory_index()];
+    is_load
+        && instruction.op1_kind() == OpKind::Memory
+        && is_plain(instruction)
+        && to.full_register() != Register::RSP
+        && !own.contains(&to.full_register())
 }
 
 /// Its memory operand is made of general registers alone.
@@ -167,8 +172,10 @@ fn step(all: &[Instruction], at: usize, factory: &mut InstructionInfoFactory) ->
         let near = (at.saturating_sub(4 * NEAR)..(at + 4 * NEAR).min(all.len())).filter(|&other| other != at);
         let mut near: Vec<usize> = near.collect();
         near.sort_by_key(|other| other.abs_diff(at));
-        let writer = near.into_iter().find(|&other| writes(&all[other], register, factory))?;
-        constant(&all[writer], register)
+        // Others set where the walk begins.
+        near.into_iter()
+            .filter(|&other| writes(&all[other], register, factory))
+            .find_map(|other| constant(&all[other], register))
     };
     let scale = i64::from(load.memory_index_scale());
     let moved = if index.is_gpr64() { of(index, factory).map(|step| step * scale) } else { None };
@@ -178,7 +185,8 @@ fn step(all: &[Instruction], at: usize, factory: &mut InstructionInfoFactory) ->
 
 /// What an instruction adds to a register.
 fn constant(instruction: &Instruction, register: Register) -> Option<i64> {
-    let is_it = instruction.op0_kind() == OpKind::Register && instruction.op0_register().full_register() == register;
+    let is_it =
+        instruction.op0_kind() == OpKind::Register && instruction.op0_register().full_register() == register;
     let immediate = || {
         let is_one = matches!(
             instruction.op1_kind(),
@@ -225,8 +233,7 @@ impl Indexed {
         push(&mut code, &lea)?;
         push(&mut code, &Instruction::with2(Code::And_rm32_imm32, low, PAGE as i32 - 1).ok()?)?;
         // What is read then must lie in the page: below its end, or above its begin.
-        let (limit, skip) =
-            if ahead > 0 { (PAGE - ahead - bytes, JA) } else { (-ahead, JB) };
+        let (limit, skip) = if ahead > 0 { (PAGE - ahead - bytes, JA) } else { (-ahead, JB) };
         push(&mut code, &Instruction::with2(Code::Cmp_rm32_imm32, low, limit as i32).ok()?)?;
         let mut rest = Vec::new();
         let to = if index_load.op0_register().size() == 4 { low } else { scratch };
@@ -243,7 +250,8 @@ impl Indexed {
     /// A register that is dead before the index load and that nothing else here reads.
     fn scratch(&self, all: &[Instruction], load: &Instruction, live: RegSet) -> Option<Register> {
         let index_load = &all[self.index_load];
-        let mut used: Vec<Register> = vec![Register::RSP, index_load.memory_base(), index_load.memory_index()];
+        let mut used: Vec<Register> =
+            vec![Register::RSP, index_load.memory_base(), index_load.memory_index()];
         let mut from = |instruction: &Instruction, followed: &[Register]| {
             let operands = (0..instruction.op_count())
                 .filter(|&operand| instruction.op_kind(operand) == OpKind::Register)
@@ -309,12 +317,16 @@ fn narrow(register: Register) -> Register {
     register.full_register32()
 }
 
-/// The memory operand of an instruction, so many bytes further on.
+/// The memory operand of an instruction, this number of bytes further on.
 fn memory(instruction: &Instruction, ahead: i64) -> Option<MemoryOperand> {
     operand(instruction, ahead, &|register| register)
 }
 
-fn operand(instruction: &Instruction, ahead: i64, put: &dyn Fn(Register) -> Register) -> Option<MemoryOperand> {
+fn operand(
+    instruction: &Instruction,
+    ahead: i64,
+    put: &dyn Fn(Register) -> Register,
+) -> Option<MemoryOperand> {
     let displacement = (instruction.memory_displacement64() as i64).checked_add(ahead)?;
     i32::try_from(displacement).ok()?;
     let (base, index) = (put(instruction.memory_base()), put(instruction.memory_index()));
@@ -342,7 +354,12 @@ mod tests {
     }
 
     /// What goes before the index load of the one load at `load`.
-    fn before(load: usize, live: RegSet, steps: i32, write: impl Fn(&mut CodeAssembler)) -> Option<Vec<String>> {
+    fn before(
+        load: usize,
+        live: RegSet,
+        steps: i32,
+        write: impl Fn(&mut CodeAssembler),
+    ) -> Option<Vec<String>> {
         let mut code = CodeAssembler::new(64).unwrap();
         write(&mut code);
         let all = decoded(&code.assemble(0x1000).unwrap());
@@ -366,7 +383,7 @@ mod tests {
             "and edx,0FFFh",
             "cmp edx,0FBCh",
             "ja short 000000000000101Bh",
-            "movsxd rdx,dword ptr [rsi+rax*4+40h]",
+            "movsxd rdx,[rsi+rax*4+40h]",
             "prefetcht0 [rdi+rdx*8]",
         ];
         assert_eq!(code[..3], expected[..3]);
@@ -397,19 +414,35 @@ mod tests {
     }
 
     #[test]
-    fn another_register_is_taken_if_the_index_load_needs_its_own() {
+    fn another_register_is_taken_if_the_load_needs_that_of_the_index() {
+        // What the index is added to lies in the register that the index load fills.
         let write = |code: &mut CodeAssembler| {
+            code.mov(edx, dword_ptr(rdi)).unwrap();
+            code.lea(rcx, qword_ptr(rdx * 8)).unwrap();
+            code.mov(rdx, r9).unwrap();
+            code.mov(r8, qword_ptr(rdx + rcx)).unwrap();
+            code.add(rdi, 4).unwrap();
+        };
+        let live = RegSet::general(0) | RegSet::general(1);
+        let code = before(3, live, 4, write).unwrap();
+        assert_eq!((&*code[0], &*code[4]), ("lea rbx,[rdi]", "mov ebx,[rdi+10h]"), "{code:?}");
+        let every = RegSet::GENERAL;
+        assert_eq!(before(3, every, 4, write), None, "all are live");
+    }
+
+    #[test]
+    fn a_chain_is_no_walk() {
+        let chain = |code: &mut CodeAssembler| {
             code.mov(rsi, qword_ptr(rsi)).unwrap();
             code.mov(rdx, qword_ptr(rsi + 16)).unwrap();
         };
-        assert_eq!(before(1, RegSet::EMPTY, 4, write), None, "that is a chain, not a walk");
-        let live = RegSet::general(0) | RegSet::general(1);
-        let code = before(1, live, 4, |code| {
+        assert_eq!(before(1, RegSet::EMPTY, 4, chain), None);
+        let list = |code: &mut CodeAssembler| {
             code.mov(edx, dword_ptr(rdi + rdx * 4)).unwrap();
             code.mov(r8, qword_ptr(r9 + rdx * 8)).unwrap();
             code.add(rdi, 4).unwrap();
-        });
-        assert_eq!(code, None, "its index moves otherwise");
+        };
+        assert_eq!(before(1, RegSet::EMPTY, 4, list), None, "its index is its own value");
     }
 
     #[test]

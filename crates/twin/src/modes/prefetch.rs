@@ -23,9 +23,9 @@ pub type Prefetches = BTreeMap<u64, Ahead>;
 /// How far ahead of a load its data is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// So many bytes, which may be negative.
+    /// This number of bytes, which may be negative.
     Bytes(i32),
-    /// So many steps of the load that its address comes from.
+    /// This number of steps of the load that its address comes from.
     Steps(i32),
 }
 
