@@ -12,6 +12,7 @@ use crate::times::time;
 use clap::{Args, ValueEnum};
 use lab::stop::Stop;
 use records::Document;
+use records::host::Host;
 use records::profile::{Profile, ProgramEnd};
 use records::run::Refused;
 use sampler::{FindsOut, Request, SampleError, Subject};
@@ -69,7 +70,8 @@ pub(crate) struct ProfileArgs {
     left_out: LeftOut,
 
     /// Then run the program again, with and without changes that the profile proposes and that need
-    /// no source: huge pages, prefetches ahead of loads; and say whether it is faster
+    /// no source: huge pages, prefetches ahead of loads, cache lines of their own for what threads
+    /// allocate, other CPUs; and say whether it is faster
     ///
     /// Each run begins anew with the same arguments; standard input must be a file, or is empty.
     /// What the runs print is compared and not shown.
@@ -182,7 +184,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     };
     let mut profile = crate::threads::shared(run).map_err(|e| refused(&e))?;
     if args.tries {
-        try_changes(args, &mut profile, stop, console);
+        try_changes(args, &mut profile, &host, stop, console);
     }
     written(args, console, &Document::now(profile))
 }
@@ -204,8 +206,8 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
 
 /// Tries the changes that the profile proposes. If that cannot go on, the profile is there all the
 /// same.
-fn try_changes(args: &ProfileArgs, profile: &mut Profile, stop: Stop, console: &Console) {
-    let changes = trials::proposed(profile);
+fn try_changes(args: &ProfileArgs, profile: &mut Profile, host: &Host, stop: Stop, console: &Console) {
+    let changes = trials::proposed(profile, host);
     let program = trials::Program { command: args.command.clone() };
     let told = |says: &str| console.remark(&format!("trying {} pairs: {says}", args.pairs));
     match trials::run(&program, &changes, usize::from(args.pairs), stop, &told) {

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use ::harvest::rewrite::{self, NotPlanned, TwinsError};
 use ::twin::report::Phase;
-use ::twin::{Bounds, Coverage, LoadReach, Mode, Prefetches, Rewritten, VectorWidth};
+use ::twin::{Ahead, Bounds, Coverage, LoadReach, Mode, Prefetches, Rewritten, VectorWidth};
 use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
 use std::fmt::Write;
@@ -148,7 +148,8 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
         }
         return Ok(planned.rewritten);
     }
-    let prefetches: Prefetches = args.prefetch.iter().copied().collect();
+    let prefetches: Prefetches =
+        args.prefetch.iter().map(|&(load, ahead)| (load, Ahead::Bytes(ahead))).collect();
     let mode = if args.poison {
         Mode::Poison(VectorWidth::of_this_machine())
     } else if args.prefetch.is_empty() {

@@ -6,8 +6,7 @@ use core::arch::global_asm;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    let words =
-        b"gleaner: the library that records allocations found its own state broken; please report this\n";
+    let words = b"gleaner: the preloaded library found its own state broken; please report this\n";
     // SAFETY: the kernel reads what the slice holds; the second call does not return.
     unsafe {
         syscall(nr::WRITE, [2, words.as_ptr() as usize, words.len(), 0, 0, 0]);

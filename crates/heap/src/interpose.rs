@@ -12,7 +12,7 @@
 use crate::arena::{self, ARENA, Arena};
 use crate::clock;
 use crate::layout::{HASH, Region};
-use crate::next::{self, next};
+use crate::next::{self, call_next, next};
 use crate::record;
 use crate::recording::{self, THRESHOLD};
 use crate::stack::Caller;
@@ -373,22 +373,6 @@ extern "C" fn note_end(address: *mut u8) {
     if let Some((region, process)) = region() {
         record::freed(region, process, address as u64, sys::ticks());
     }
-}
-
-/// Calls the next function of a number and type; `$otherwise` while there is none.
-macro_rules! call_next {
-    ($function:expr, fn($($type:ty),*) -> $result:ty, ($($argument:expr),*), else $otherwise:expr) => {{
-        let address = next($function);
-        if address.is_null() {
-            $otherwise
-        } else {
-            // SAFETY: a function of that name has that type; its arguments are the program's.
-            unsafe {
-                let function: unsafe extern "C" fn($($type),*) -> $result = core::mem::transmute(address);
-                function($($argument),*)
-            }
-        }
-    }};
 }
 
 extern "C" fn first_malloc(size: usize) -> *mut u8 {

@@ -37,37 +37,52 @@
 //! recording    whether anything is recorded in this process, and where
 //! startup      the constructor
 //! clock        a timer for each thread, whose signals are samples
+//! environment  the variable that names the shared memory
 //! sys          system calls
+//! changes      another library: it changes a program's memory, for trials (`changes/mod.rs`)
+//! library      both libraries as files
 //! ```
 //!
 //! It is built twice: as an ordinary crate, for tests and for the profiler, which uses its
-//! `layout`, and by the sampler room with `--cfg freestanding`, as the shared object that is
-//! preloaded.
+//! `layout`, and by this crate's build script with `--cfg freestanding`, as the shared object that
+//! is preloaded. With `--cfg changes` it becomes the other library.
 #![cfg_attr(freestanding, no_std)]
-// In an ordinary crate nothing is interposed, and what would be called seems unused.
-#![cfg_attr(not(freestanding), allow(dead_code))]
+#![allow(dead_code)] // each build uses a part of it: in an ordinary crate nothing is interposed
 
 #[cfg(freestanding)]
 extern crate core;
 
 mod arena;
+#[cfg(any(not(freestanding), changes))]
+pub mod changes;
+#[cfg(not(changes))]
 pub mod clock;
 #[cfg(freestanding)]
-mod freestanding;
+mod environment;
 #[cfg(freestanding)]
+mod freestanding;
+#[cfg(all(freestanding, not(changes)))]
 mod interpose;
+#[cfg(not(changes))]
 mod keys;
+#[cfg(not(changes))]
 pub mod layout;
+#[cfg(not(freestanding))]
+pub mod library;
 #[cfg(freestanding)]
 mod next;
+#[cfg(not(changes))]
 pub mod probe;
+#[cfg(not(changes))]
 mod record;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(changes)))]
 mod recording;
+#[cfg(not(changes))]
 mod stack;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(changes)))]
 mod startup;
 mod sys;
+#[cfg(not(changes))]
 mod table;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(changes)))]
 mod traps;

@@ -17,7 +17,8 @@ pub(crate) const VALLOC: usize = 7;
 pub(crate) const PVALLOC: usize = 8;
 pub(crate) const REALLOCARRAY: usize = 9;
 pub(crate) const PRCTL: usize = 10;
-const ALL: usize = 11;
+pub(crate) const MMAP: usize = 11;
+const ALL: usize = 12;
 
 const NAMES: [&CStr; ALL] = [
     c"malloc",
@@ -31,6 +32,7 @@ const NAMES: [&CStr; ALL] = [
     c"pvalloc",
     c"reallocarray",
     c"prctl",
+    c"mmap",
 ];
 
 /// A function, or null while it is not known.
@@ -64,6 +66,23 @@ pub(crate) fn next(function: usize) -> *mut () {
     }
     NEXT[function].load(Acquire)
 }
+
+/// Calls the next function of a number and type; `$otherwise` while there is none.
+macro_rules! call_next {
+    ($function:expr, fn($($type:ty),*) -> $result:ty, ($($argument:expr),*), else $otherwise:expr) => {{
+        let address = next($function);
+        if address.is_null() {
+            $otherwise
+        } else {
+            // SAFETY: a function of that name has that type; its arguments are the program's.
+            unsafe {
+                let function: unsafe extern "C" fn($($type),*) -> $result = core::mem::transmute(address);
+                function($($argument),*)
+            }
+        }
+    }};
+}
+pub(crate) use call_next;
 
 /// What comes behind this library in the search order.
 pub(crate) fn look_up(name: &CStr) -> *mut () {

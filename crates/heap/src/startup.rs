@@ -2,6 +2,7 @@
 //! are recorded. Without it, or if the profiler has ended, the program runs as it would.
 
 use crate::clock;
+use crate::environment;
 use crate::interpose::own_code;
 use crate::layout::{MAGIC, MEMORY_NAME, MOST_RINGS, Region, VARIABLE, kind, region_bytes};
 use crate::next;
@@ -13,30 +14,10 @@ use core::ffi::CStr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Musl passes nothing, so the arguments are only used where libc has not set its own variable.
 extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8) {
     // Now, before there are several threads.
     next::next(next::MALLOC);
-    let environment = libc_environment().unwrap_or(passed);
-    if environment.is_null() {
-        return;
-    }
-    let mut path = None;
-    let mut end = 0;
-    for index in 0.. {
-        // SAFETY: an environment ends with a null.
-        let entry = unsafe { *environment.add(index) };
-        if entry.is_null() {
-            // SAFETY: as above.
-            end = unsafe { environment.add(index) } as u64;
-            break;
-        }
-        // SAFETY: a string with its zero.
-        let entry = unsafe { CStr::from_ptr(entry.cast()) };
-        if let Some(value) = entry.to_bytes_with_nul().strip_prefix(VARIABLE.as_bytes()) {
-            path = value.strip_prefix(b"=").and_then(|value| CStr::from_bytes_with_nul(value).ok()).or(path);
-        }
-    }
+    let Some((path, end)) = environment::find(VARIABLE, passed) else { return };
     let Some((at, rings, has_clock)) = path.and_then(map) else { return };
     // The kernel puts the environment at the end of the main thread's stack. Libc may have moved it
     // elsewhere: then it is not near.
@@ -121,17 +102,6 @@ fn page_of_one_process() -> *mut AtomicU32 {
             return core::ptr::null_mut();
         }
         page as *mut AtomicU32
-    }
-}
-
-/// `environ` as libc knows it, if it has one already.
-fn libc_environment() -> Option<*mut *mut u8> {
-    let variable: *mut *mut *mut u8;
-    // SAFETY: reads the address of a weak symbol, which is 0 where there is none.
-    unsafe {
-        core::arch::asm!(".weak environ", "mov {}, [rip + environ@GOTPCREL]", out(reg) variable,
-            options(nostack, readonly, preserves_flags));
-        if variable.is_null() || (*variable).is_null() { None } else { Some(*variable) }
     }
 }
 

@@ -8,17 +8,20 @@ pub(crate) mod nr {
     pub(crate) const WRITE: usize = 1;
     pub(crate) const CLOSE: usize = 3;
     pub(crate) const MMAP: usize = 9;
+    pub(crate) const MUNMAP: usize = 11;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const RT_SIGRETURN: usize = 15;
     pub(crate) const MADVISE: usize = 28;
     pub(crate) const GETPID: usize = 39;
     pub(crate) const GETTID: usize = 186;
+    pub(crate) const SCHED_SETAFFINITY: usize = 203;
     pub(crate) const TIMER_CREATE: usize = 222;
     pub(crate) const TIMER_SETTIME: usize = 223;
     pub(crate) const TIMER_DELETE: usize = 226;
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const TGKILL: usize = 234;
+    pub(crate) const SET_MEMPOLICY: usize = 238;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const READLINKAT: usize = 267;
 }

@@ -2,8 +2,9 @@
 //! the profiler.
 //!
 //! The program may have a handler of its own for that signal: it is kept here and called for what
-//! is not ours. `clock/interpose.rs` has `sigaction` and its relatives come here; a program that
-//! asks the kernel itself (Go's do) is not probed, which the profiler sees to.
+//! is not ours. `clock/interpose.rs` has `sigaction` and its relatives come here, `syscall` among
+//! them; a program that asks the kernel in code of its own (Go's do) is not probed, which the
+//! profiler sees to.
 
 use crate::layout::Region;
 use crate::probe::{General, probe};
@@ -30,7 +31,7 @@ const IGNORED: usize = 1;
 
 /// As the kernel has it.
 #[repr(C)]
-struct KernelAction {
+pub(crate) struct KernelAction {
     handler: usize,
     flags: u64,
     restorer: usize,
@@ -175,6 +176,37 @@ pub(crate) unsafe extern "C" fn set_action(_signal: i32, new: *const Action, old
         let was = WANTED.replace(if new.is_null() { None } else { Some(*new) });
         if !old.is_null() {
             *old = was;
+        }
+    }
+    0
+}
+
+/// `syscall(SYS_rt_sigaction, …)` for this signal, while it is ours.
+///
+/// # Safety
+/// As the system call.
+pub(crate) unsafe extern "C" fn set_kernel_action(
+    _number: usize,
+    _signal: usize,
+    new: *const KernelAction,
+    old: *mut KernelAction,
+) -> isize {
+    // SAFETY: the program's, as the kernel would use them.
+    unsafe {
+        let wanted = new.as_ref().map(|new| Action {
+            handler: new.handler,
+            mask: core::array::from_fn(|word| if word == 0 { new.mask } else { 0 }),
+            flags: new.flags as i32,
+            restorer: new.restorer,
+        });
+        let was = WANTED.replace(wanted);
+        if let Some(old) = old.as_mut() {
+            *old = KernelAction {
+                handler: was.handler,
+                flags: was.flags as u32 as u64,
+                restorer: was.restorer,
+                mask: was.mask[0],
+            };
         }
     }
     0

@@ -139,6 +139,8 @@ pub struct AccessTally {
     pub locked: u64,
     /// Loads that were kept.
     pub kept: Vec<KeptAccess>,
+    /// The first stores.
+    pub kept_stores: Vec<KeptAccess>,
 }
 
 impl AccessTally {
@@ -191,6 +193,7 @@ pub struct Accesses {
 
 /// Samples kept of one place, and of all together: 40 MiB.
 const KEPT_OF_PLACE: u64 = 1024;
+const KEPT_STORES: u64 = 256;
 const KEPT: usize = (40 << 20) / size_of::<KeptAccess>();
 
 impl Default for Accesses {
@@ -226,6 +229,10 @@ impl Accesses {
         let tally = self.places.entry(place).or_default();
         tally.count(access);
         if access.kind == AccessKind::Store {
+            if tally.stores <= KEPT_STORES && self.kept < KEPT {
+                tally.kept_stores.push(KeptAccess { access: *access, near: near() });
+                self.kept += 1;
+            }
             return;
         }
         let seen = tally.loads.samples;

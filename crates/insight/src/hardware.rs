@@ -19,6 +19,7 @@ use crate::objects::{Found, Objects};
 use crate::pattern::{Timed, pattern};
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
+use crate::sharing::sampled_from::Sampled;
 use crate::source::Source;
 use crate::tally::{Kept, Sample, Tally};
 use image::elf::bytes::hex;
@@ -54,7 +55,8 @@ pub(crate) fn profile(
         places.sort_unstable_by_key(|(place, _)| *place);
         listed.look_at(sources.get(&what), &places);
     }
-    let Listed { mut loads, mut functions, mut code, stalls, .. } = listed;
+    let Listed { mut loads, mut functions, mut code, stalls, shared, .. } = listed;
+    let shared = shared.found(costs.worth());
     let summary = summary(&run, costs, &sums);
     let by_latency =
         |a: &Quantity, b: &Quantity| b.value().unwrap_or(0.0).total_cmp(&a.value().unwrap_or(0.0));
@@ -73,8 +75,8 @@ pub(crate) fn profile(
     Profile {
         program: run.program,
         sampling: run.sampling,
-        findings: findings::of(&summary, &loads, Vec::new()),
-        lines: Vec::new(),
+        findings: findings::of(&summary, &loads, shared.findings),
+        lines: shared.lines,
         trials: Vec::new(),
         summary,
         loads,
@@ -146,6 +148,7 @@ struct Listed<'a, 't, 'd> {
     functions: Vec<FunctionShare>,
     code: Vec<AnnotatedFunction>,
     stalls: ObjectStalls,
+    shared: Sampled,
 }
 
 impl<'a, 't, 'd> Listed<'a, 't, 'd> {
@@ -158,7 +161,8 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
     ) -> Self {
         let stalls = ObjectStalls::default();
         let (loads, functions, code) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tally, costs, objects, calls, run, loads, functions, code, stalls }
+        let shared = Sampled::default();
+        Self { tally, costs, objects, calls, run, loads, functions, code, stalls, shared }
     }
 
     /// The loads of one file. Without a source it could not be read: then its loads are named by
@@ -180,6 +184,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
         for &(address, place, counts) in &known {
             attributed.count(address, Cause::Load(address), counts.loads.samples + counts.stores);
             let object = self.objects_of(counts);
+            self.share(source, address, counts);
             if worth_listing(counts) {
                 let load = self.load(source, place, address, counts, object, by_code.get(&address).copied());
                 self.loads.push(load);
@@ -235,6 +240,21 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
         let readings: Vec<Reading> = counts.kept.iter().map(read).collect();
         let samples = self.costs.part(&counts.loads, &counts.latency) * self.costs.worth();
         self.stalls.count(&readings, samples).map(|object| object.name)
+    }
+
+    /// Takes in the accesses at a place, for what threads share.
+    fn share(&mut self, source: Option<&Source<'_>>, address: Svma, counts: &AccessTally) {
+        let part = |access: &Access| {
+            let latency = if self.costs.is_latency { access.latency.map_or(0.0, f64::from) } else { 1.0 };
+            access.period.max(1) as f64 * latency
+        };
+        let kept: f64 = counts.kept.iter().map(|kept| part(&kept.access)).sum();
+        let all = self.costs.part(&counts.loads, &counts.latency);
+        let each = if kept > 0.0 { all / kept } else { 0.0 };
+        let loads = counts.kept.iter().map(|kept| (kept, part(&kept.access) * each));
+        let stores = counts.kept_stores.iter().map(|kept| (kept, 0.0));
+        let all: Vec<(&KeptAccess, f64)> = loads.chain(stores).collect();
+        self.shared.add(source, self.objects, address, &all);
     }
 
     fn load(

@@ -11,6 +11,9 @@ use records::profile::{AllocationSite, MemoryObject};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Estimate, Quantity, Unit};
 
+/// Paths of calls to one site that the record names as addresses.
+const MOST_PATHS: usize = 8;
+
 /// Why a clock's samples tell no latency.
 pub(crate) const NO_LATENCY: &str = "samples of a clock show stall, not latency";
 
@@ -97,7 +100,8 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
         };
     };
     let group = &objects.sites.groups[number];
-    let most = stall.paths.iter().max_by(|(a, x), (b, y)| x.total_cmp(y).then_with(|| b.cmp(a)));
+    let mut paths: Vec<(SiteId, f64)> = stall.paths.iter().map(|(path, weight)| (*path, *weight)).collect();
+    paths.sort_by(|(a, x), (b, y)| y.total_cmp(x).then_with(|| a.cmp(b)));
     let bytes = group.bytes.map(|(least, most)| {
         let (least, most) = (least as f64, most as f64);
         Quantity::measured(Estimate { value: most, lo: least, hi: most }, Unit::Bytes)
@@ -108,7 +112,12 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
             function: group.function.clone(),
             file: group.line.as_ref().map(|line| line.file.clone()),
             line: group.line.as_ref().map(|line| line.line),
-            stack: most.map_or_else(Vec::new, |(path, _)| objects.sites.stack(*path).to_vec()),
+            stack: paths.first().map_or_else(Vec::new, |(path, _)| objects.sites.stack(*path).to_vec()),
+            paths: paths
+                .iter()
+                .take(MOST_PATHS)
+                .map(|(path, _)| objects.sites.calls(*path).to_vec())
+                .collect(),
         }),
         bytes: bytes.unwrap_or_else(|| Quantity::unresolved("the size is not known")),
         count: group.most.round().max(1.0) as u64,

@@ -7,6 +7,7 @@ use crate::address_space::Place;
 use crate::sites::{Site, SiteId, Sites};
 use crate::source::{NamedFrame, Source};
 use image::names::Line;
+use records::profile::CodeAddress;
 use std::collections::HashMap;
 
 /// Functions that allocate for their callers.
@@ -132,6 +133,13 @@ fn brief(function: &str) -> String {
     text
 }
 
+/// A place as an address in its file, if it has one.
+fn address(place: Place, sources: &HashMap<u32, Source<'_>>) -> Option<CodeAddress> {
+    let source = sources.get(&place.what.0)?;
+    let address = source.code.module.image.address_of(place.offset)?.0;
+    Some(CodeAddress { module: source.file.path.clone(), address })
+}
+
 /// One call of a path, as people know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Call {
@@ -178,12 +186,13 @@ pub(crate) struct SiteNames {
     pub(crate) groups: Vec<Group>,
     of: Vec<usize>,
     stacks: Vec<Vec<String>>,
+    calls: Vec<Vec<CodeAddress>>,
 }
 
 impl SiteNames {
     pub(crate) fn of(sites: &Sites, sources: &HashMap<u32, Source<'_>>) -> Self {
         let mut calls: HashMap<Place, Vec<Call>> = HashMap::new();
-        let mut names = Self { groups: Vec::new(), of: Vec::new(), stacks: Vec::new() };
+        let mut names = Self { groups: Vec::new(), of: Vec::new(), stacks: Vec::new(), calls: Vec::new() };
         let mut by_name: HashMap<String, usize> = HashMap::new();
         for (_, site) in sites.all() {
             let path: Vec<Call> = site
@@ -199,6 +208,10 @@ impl SiteNames {
             names.groups[number].add(site);
             names.of.push(number);
             names.stacks.push(path.iter().map(Call::text).collect());
+            let is_own = |place: &Place| calls[place].iter().any(|call| !call.is_wrapper());
+            let own = site.calls.iter().position(is_own).unwrap_or(0);
+            let addresses = site.calls.iter().take(own + 1).map(|&place| address(place, sources));
+            names.calls.push(addresses.collect::<Option<Vec<_>>>().unwrap_or_default());
         }
         names
     }
@@ -211,6 +224,11 @@ impl SiteNames {
     /// The calls of a site, the innermost first.
     pub(crate) fn stack(&self, id: SiteId) -> &[String] {
         &self.stacks[id.0 as usize]
+    }
+
+    /// The calls from the allocating function's own to the site's; none if one is in no file.
+    pub(crate) fn calls(&self, id: SiteId) -> &[CodeAddress] {
+        &self.calls[id.0 as usize]
     }
 }
 

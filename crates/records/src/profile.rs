@@ -17,7 +17,7 @@ pub use calls::{CallFrame, CallNode, CallTree};
 pub use finding::{Finding, FindingKind};
 pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
-pub use object::{AllocationSite, MemoryObject};
+pub use object::{AllocationSite, CodeAddress, MemoryObject};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
 pub use trial::{Trial, TrialOutcome};
 

@@ -5,6 +5,11 @@
 //! ```text
 //! change       what can be tried
 //! prepared     what a run needs for a change
+//! huge         huge pages
+//! aligned      cache lines of their own for what a site allocates
+//! placed       threads on other CPUs, memory on other nodes
+//! preloaded    the library that does these three
+//! page         what it says that it did
 //! prefetched   the file whose loads are prefetched, rewritten and proven
 //! command      one run: its time and what it printed
 //! pairs        the ratio of the times, and how likely it is by chance
@@ -14,15 +19,23 @@
 //! proposes it, in [`proposed`].
 #![forbid(unsafe_code)]
 
+mod aligned;
 mod change;
 mod command;
+mod huge;
+mod page;
 mod pairs;
+mod placed;
 mod prefetched;
+mod preloaded;
 mod prepared;
 
+pub use aligned::Aligned;
 pub use change::{Change, proposed};
 pub use command::{Program, TrialError};
-pub use prefetched::Prefetched;
+pub use huge::HugePages;
+pub use placed::Cpus;
+pub use prefetched::{Prefetched, Walk};
 
 use command::{Printed, Run};
 use lab::stop::Stop;
@@ -47,8 +60,12 @@ pub fn run(
         if stop.asked() {
             break;
         }
+        let prepared = change.prepare(program);
+        if prepared.is_err() && change.is_guess() {
+            continue;
+        }
         told(&change.says());
-        trials.push(match change.prepare(program) {
+        trials.push(match prepared {
             Ok(prepared) => tried(program, change, &prepared, rounds, stop)?,
             Err(why) => trial(change, TrialOutcome::NotTried { why }),
         });
@@ -66,19 +83,9 @@ fn tried(
     stop: Stop,
 ) -> Result<Trial, TrialError> {
     let plain = Prepared::default();
-    let chosen = match prepared {
-        [one] => one,
-        several => {
-            let mut best = (f64::INFINITY, &several[0]);
-            for form in several {
-                let took = program.run(form)?.seconds.min(program.run(form)?.seconds);
-                best = if took < best.0 { (took, form) } else { best };
-                if stop.asked() {
-                    break;
-                }
-            }
-            best.1
-        }
+    let chosen = match chosen(program, prepared, stop)? {
+        Ok(chosen) => chosen,
+        Err(why) => return Ok(trial(change, TrialOutcome::NotTried { why })),
     };
     let mut pairs = Pairs::default();
     let (mut printed, mut with): (Vec<Printed>, Vec<Printed>) = (Vec::new(), Vec::new());
@@ -126,6 +133,36 @@ fn tried(
         same_output,
         ..trial(change, outcome)
     })
+}
+
+/// The form that is fastest, among those that change anything; or why there is none.
+fn chosen<'p>(
+    program: &Program,
+    prepared: &'p [Prepared],
+    stop: Stop,
+) -> Result<Result<&'p Prepared, String>, TrialError> {
+    let mut best: Option<(f64, &Prepared)> = None;
+    let mut why = "it was stopped".to_owned();
+    for form in prepared {
+        if stop.asked() {
+            break;
+        }
+        if prepared.len() == 1 && form.page.is_none() {
+            return Ok(Ok(form));
+        }
+        let mut took = program.run(form)?.seconds;
+        if let Some(nothing) = form.page.as_ref().and_then(page::Page::did_nothing) {
+            why = nothing;
+            continue;
+        }
+        if prepared.len() > 1 {
+            took = took.min(program.run(form)?.seconds);
+        }
+        if best.is_none_or(|(least, _)| took < least) {
+            best = Some((took, form));
+        }
+    }
+    Ok(best.map(|(_, form)| form).ok_or(why))
 }
 
 fn trial(change: &Change, outcome: TrialOutcome) -> Trial {

@@ -4,11 +4,11 @@ use crate::command::Program;
 use crate::prepared::Prepared;
 use image::Image;
 use image::elf::bytes::hex;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use twin::{Mode, Prefetches};
+use twin::{Ahead, Mode, Prefetches};
 
 /// A load, as a profile names it.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,11 +17,22 @@ pub struct Prefetched {
     pub build_id: Option<String>,
     pub address: u64,
     pub function: Option<String>,
-    pub stride: i64,
+    pub walk: Walk,
+}
+
+/// How a load goes through memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// By this step each time.
+    Steps(i64),
+    /// Perhaps by what another load reads, which goes by steps itself: the code tells.
+    Indexed,
 }
 
 /// Steps ahead of the load: from what a few iterations take to what many short ones do.
-const STEPS: [i64; 3] = [4, 16, 64];
+const STEPS: [i32; 3] = [4, 16, 64];
+/// Of a load that is indexed: what it is indexed by must lie in the same page.
+const INDEXED_STEPS: [i32; 4] = [8, 16, 32, 64];
 
 pub(crate) fn prepare(load: &Prefetched, program: &Program) -> Result<Vec<Prepared>, String> {
     let path = Path::new(&load.module);
@@ -30,7 +41,16 @@ pub(crate) fn prepare(load: &Prefetched, program: &Program) -> Result<Vec<Prepar
     if image.build_id().map(hex) != load.build_id {
         return Err(format!("{} is another build than the one that was profiled", load.module));
     }
-    STEPS.iter().map(|&steps| form(load, program, path, &data, steps)).collect()
+    let steps = if load.walk == Walk::Indexed { &INDEXED_STEPS[..] } else { &STEPS };
+    let mut forms = Vec::new();
+    let mut refused = None;
+    for &steps in steps {
+        match form(load, program, path, &data, steps) {
+            Ok(form) => forms.push(form),
+            Err(why) => refused = refused.or(Some(why)),
+        }
+    }
+    refused.filter(|_| forms.is_empty()).map_or(Ok(forms), Err)
 }
 
 fn form(
@@ -38,14 +58,26 @@ fn form(
     program: &Program,
     path: &Path,
     data: &[u8],
-    steps: i64,
+    steps: i32,
 ) -> Result<Prepared, String> {
-    let ahead = i32::try_from(load.stride.saturating_mul(steps))
-        .map_err(|_| "the steps are too far apart".to_owned())?;
+    let (ahead, says) = match load.walk {
+        Walk::Steps(step) => {
+            let bytes = i32::try_from(step.saturating_mul(i64::from(steps)))
+                .map_err(|_| "the steps are too far apart".to_owned())?;
+            (Ahead::Bytes(bytes), format!("{steps} steps of {step} bytes ahead"))
+        }
+        Walk::Indexed => (Ahead::Steps(steps), format!("{steps} steps of its index ahead")),
+    };
     let wanted: Prefetches = [(load.address, ahead)].into();
     let rewritten = twin::rewrite(data, None, Mode::Prefetch(&wanted)).map_err(|e| e.to_string())?;
     if rewritten.coverage.functions_twinned == 0 {
         return Err("its function cannot be rewritten".to_owned());
+    }
+    if rewritten.coverage.inserted_bytes == 0 {
+        return Err(match load.walk {
+            Walk::Steps(_) => "its address is not told by registers alone".to_owned(),
+            Walk::Indexed => "no load near it reads its index in steps, where registers are free".to_owned(),
+        });
     }
     proof::check(data, &rewritten.bytes).map_err(|why| format!("the rewritten file is not proven: {why}"))?;
     let files = tempfile::tempdir().map_err(|e| records::plain(&e))?;
@@ -55,17 +87,11 @@ fn form(
         fs::set_permissions(&place, PermissionsExt::from_mode(0o755))
     };
     write().map_err(|e| format!("{}: {}", place.display(), records::plain(&e)))?;
-    let mut prepared =
-        Prepared { says: format!("{steps} steps of {} bytes ahead", load.stride), ..Prepared::default() };
+    let mut prepared = Prepared { says, ..Prepared::default() };
     if executed(program).is_some_and(|executed| is_same(&executed, path)) {
         prepared.program = Some(place);
     } else {
-        let mut paths = files.path().as_os_str().to_owned();
-        if let Some(before) = std::env::var_os("LD_LIBRARY_PATH").filter(|before| !before.is_empty()) {
-            paths.push(":");
-            paths.push(before);
-        }
-        prepared.environment = vec![(OsString::from("LD_LIBRARY_PATH"), paths)];
+        prepared.in_front("LD_LIBRARY_PATH", files.path().as_os_str());
     }
     prepared.files = Some(files);
     Ok(prepared)

@@ -248,6 +248,9 @@ pub struct Coverage {
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub twin_code_bytes: u64,
+    /// Code that is inserted into twins.
+    #[serde(default)]
+    pub inserted_bytes: u64,
     /// So much zeroed memory lies behind it that the result, a program, runs on Linux 5.18 and
     /// later only.
     #[serde(default)]

@@ -218,6 +218,7 @@ fn put_together(
     coverage.twin_code_bytes = places.text.size;
     coverage.needs_linux_5_18 = places.need_new_kernel(&module.image);
     coverage.harvest = harvested;
+    coverage.inserted_bytes = twins.twins.iter().flatten().map(|twin| twin.inserted.bytes()).sum();
     clock.phase("report");
     coverage.phases = clock.phases;
     laid.twins = twins.twins;
@@ -317,7 +318,8 @@ enum Inserter<'a, 'd> {
     Nothing,
     Poison(Poison, Liveness),
     Harvest(HarvestTwins<'a, 'd>),
-    Prefetch(&'a Prefetches),
+    /// With what is live, if that has to be known.
+    Prefetch(&'a Prefetches, Option<Liveness>),
 }
 
 /// All units, laid out.
@@ -359,7 +361,10 @@ fn lay_out_all(
     let listed = RelyOn { table: &table, all_of: &all_of };
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
-        (Mode::Prefetch(wanted), _) => Inserter::Prefetch(wanted),
+        (Mode::Prefetch(wanted), _) => {
+            let minds = prefetch::minds_registers(wanted);
+            Inserter::Prefetch(wanted, minds.then(|| Liveness::of(module, &listed)))
+        }
         (Mode::Primary(sites), Some(facts)) => {
             Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None, false))
         }
@@ -381,7 +386,10 @@ fn lay_out_all(
                 (poison.unit(module, unit, &liveness.before[unit]), Harvested::default())
             }
             Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
-            Inserter::Prefetch(wanted) => (prefetch::unit(module, unit, wanted).0, Harvested::default()),
+            Inserter::Prefetch(wanted, liveness) => {
+                let live = liveness.as_ref().map(|liveness| &*liveness.before[unit]);
+                (prefetch::unit(module, unit, wanted, live), Harvested::default())
+            }
         };
         inserted.shrink();
         let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32);

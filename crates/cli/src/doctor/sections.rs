@@ -313,6 +313,14 @@ fn counters(page: &mut Page, host: &Host) {
     }
     page.ability("debug registers", &c.breakpoints);
     page.ability("sampling clock", &c.software);
+    if matches!(c.software, Ability::No { .. }) {
+        page.line(
+            Mark::Yes,
+            "by signals",
+            "programs that gleaner profile starts are sampled all the same, by timers and their signals: once for each \
+             tick of the kernel (--backend signal)",
+        );
+    }
     let listed: Vec<&str> = c.devices.iter().map(|d| d.name.as_str()).collect();
     if !listed.is_empty() {
         let (shown, more) = listed.split_at(listed.len().min(12));

@@ -34,6 +34,7 @@ mod measuring;
 mod no_yield;
 mod outputs;
 mod perf_data;
+mod perf_data_sharing;
 mod plan;
 mod probe;
 mod probes;

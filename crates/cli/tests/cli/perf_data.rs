@@ -27,7 +27,7 @@ int main(int count, char **words) {
 ";
 const STEPS: &str = "4000000";
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
 }
 
@@ -38,7 +38,7 @@ fn gleaner(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-fn profiled(place: &Place, file: &str) -> (Output, Profile) {
+pub(crate) fn profiled(place: &Place, file: &str) -> (Output, Profile) {
     let output = gleaner(place, &["--perf-data", file, "-o", "profile.json"]).output().unwrap();
     let read = records::read::<Profile>(&place.at("profile.json"));
     let profile = read.unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr))).body;
@@ -146,10 +146,10 @@ fn a_program_that_was_built_anew_is_not_taken_for_the_old_one() {
 
 /// Where the program of a test is loaded in files that are written here.
 const LOADED: u64 = 0x5555_5555_0000;
-const PROCESS: u32 = 4321;
+pub(crate) const PROCESS: u32 = 4321;
 
 /// The program, as far as made-up samples need it.
-struct Program {
+pub(crate) struct Program {
     path: String,
     /// Stated addresses of its symbols.
     symbols: BTreeMap<String, u64>,
@@ -160,7 +160,7 @@ struct Program {
 }
 
 impl Program {
-    fn of(place: &Place) -> Self {
+    pub(crate) fn of(place: &Place) -> Self {
         let path = place.at("p");
         let listed = text(&Command::new("nm").arg(&path).output().unwrap().stdout);
         let symbol = |line: &str| {
@@ -189,11 +189,11 @@ impl Program {
         }
     }
 
-    fn address(&self, symbol: &str) -> u64 {
+    pub(crate) fn address(&self, symbol: &str) -> u64 {
         LOADED + self.symbols[symbol]
     }
 
-    fn load(&self, function: &str) -> u64 {
+    pub(crate) fn load(&self, function: &str) -> u64 {
         LOADED + self.loads[function]
     }
 
@@ -210,20 +210,20 @@ impl Program {
 }
 
 /// `PERF_SAMPLE_DATA_SRC` of a load by the number of its level; translated by a walk or not.
-fn source(level: u64, walk: bool) -> u64 {
+pub(crate) fn source(level: u64, walk: bool) -> u64 {
     const LOAD: u64 = 2;
     let translation = if walk { 4 | 0x10 } else { 2 | 8 };
     LOAD | 1 << 24 | translation << 26 | level << 33
 }
 
-const L1: u64 = 1;
-const RAM: u64 = 13;
+pub(crate) const L1: u64 = 1;
+pub(crate) const RAM: u64 = 13;
 const LINE_FILL_BUFFER: u64 = 12;
-const MODIFIED_ELSEWHERE: u64 = 0x10 << 19;
+pub(crate) const MODIFIED_ELSEWHERE: u64 = 0x10 << 19;
 
 /// The chase reads DRAM and waits for 300 cycles, or for 100 where a miss is under way; the other
 /// load hits; stores are sampled, too.
-fn pebs(program: &Program) -> PerfData {
+pub(crate) fn pebs(program: &Program) -> PerfData {
     const RAW: u32 = 4;
     let sampled =
         field::IP | field::ADDR | field::PERIOD | field::CALLCHAIN | field::WEIGHT_STRUCT | field::DATA_SRC;

@@ -141,6 +141,40 @@ fn the_signal_stays_the_programs() {
 }
 
 #[test]
+fn a_program_that_resets_the_signal_past_libc_is_not_killed() {
+    let reset = |how: &str| {
+        let source = r#"
+        #include <sys/syscall.h>
+        struct { void *handler; unsigned long flags; void *restorer; unsigned long mask; } none;
+        int main(void) {
+            link_all();
+            struct node *at = everything;
+            for (int i = 0; i < 4; i++) {
+                at = chase(at, LINES);
+                long failed;
+                HOW
+                if (failed) puts("not reset");
+            }
+            puts("done");
+        }
+        "#;
+        place(&format!("{CHASE}{}", source.replace("HOW", how)))
+    };
+    let by_libc = reset("failed = syscall(SYS_rt_sigaction, SIGTRAP, &none, NULL, 8L);");
+    let Some((output, profile)) = probed(&by_libc, &["./p"]) else { return };
+    assert_eq!(text(&output.stdout), "done\n", "{}", text(&output.stderr));
+    assert!(first(&profile).probes > 0, "{:#?}", profile.refusals);
+    let itself = reset(
+        "register long bytes __asm__(\"r10\") = 8; __asm__ volatile(\"syscall\" : \"=a\"(failed) : \"a\"(13L), \
+         \"D\"(5L), \"S\"(&none), \"d\"(0L), \"r\"(bytes) : \"rcx\", \"r11\", \"memory\");",
+    );
+    let Some((output, profile)) = probed(&itself, &["./p"]) else { return };
+    assert_eq!(text(&output.stdout), "done\n", "{}", text(&output.stderr));
+    let why = profile.refusals.iter().find(|refused| refused.why.contains("past libc"));
+    assert!(why.is_some() && first(&profile).probes == 0, "{:#?}", profile.refusals);
+}
+
+#[test]
 fn a_program_that_handles_faults_is_stopped_but_not_read_for() {
     let source = r#"
         static void fault(int number) { (void)number; write(1, "fault\n", 6); _exit(0); }

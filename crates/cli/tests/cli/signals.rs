@@ -13,6 +13,7 @@ use testkit::{Place, text};
 /// threads            in 200 threads with the smallest stacks, all signals blocked
 /// children           in a forked child, and in one that executes this program once more
 /// signals            with a handler of SIGPROF and of each real-time signal, after all were reset
+/// past               after all signals were reset by the system call itself
 /// sandbox            in a thread that was made after timers and files were forbidden
 /// strict             with all system calls forbidden but a few
 /// ```
@@ -90,6 +91,13 @@ int main(int count, char **words) {
         go((void *)3000000);
         for (int i = SIGRTMIN; i <= SIGRTMAX; i++) { signal(i, on_real_time); raise(i); }
         if (!profiled || told != SIGRTMAX - SIGRTMIN + 1) return 95;
+    } else if (strcmp(words[1], "past") == 0) {
+        struct { void *handler; unsigned long flags; void *restorer; unsigned long mask; } none = { 0 }, was;
+        for (int i = 1; i <= SIGRTMAX; i++)
+            if (i != SIGKILL && i != SIGSTOP && syscall(SYS_rt_sigaction, i, &none, NULL, 8L)) return 98;
+        go((void *)3000000);
+        for (int i = 1; i <= SIGRTMAX; i++)
+            if (syscall(SYS_rt_sigaction, i, NULL, &was, 8L) || was.handler) return 94;
     } else if (strcmp(words[1], "sandbox") == 0) {
         go((void *)2000000);
         if (forbid(SYS_timer_create, SYS_openat, SECCOMP_RET_KILL_PROCESS)) return 96;
@@ -184,6 +192,13 @@ fn a_program_has_all_its_signals() {
     assert_eq!(first_load(&profile).0, Some("chase"), "{}", text(&output.stderr));
     let left_alone = profile.refusals.iter().any(|refused| refused.why.contains("are left alone"));
     assert!(left_alone, "it takes every one: {}", text(&output.stderr));
+}
+
+#[test]
+fn a_program_that_resets_signals_past_libc_lives_on() {
+    let place = place();
+    let (output, profile) = profiled(&place, EPERM, "past");
+    assert_eq!(first_load(&profile).0, Some("chase"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -25,9 +25,9 @@ const MOST_NESTED: usize = 4;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Action {
     pub handler: usize,
-    flags: usize,
-    restorer: usize,
-    mask: u64,
+    pub flags: usize,
+    pub restorer: usize,
+    pub mask: u64,
 }
 
 /// Sets the handler of a signal, if there is no other one.

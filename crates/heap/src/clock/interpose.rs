@@ -1,11 +1,12 @@
 //! Functions that programs call and that concern the clock: threads, signals, sandboxes. While it
 //! does not run in a process, each is a jump to the function behind it.
 
-use super::action::{DEFAULT, IGNORED, THOUGHT, bit};
+use super::action::{Action as KernelAction, DEFAULT, IGNORED, THOUGHT, bit};
 use super::arm;
 use super::state::{self, SIGNAL};
 use crate::next::{self, look_up, next};
 use crate::recording;
+use crate::sys::nr;
 use crate::traps::{self, IS_OURS, SIGTRAP};
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -146,7 +147,8 @@ interposed!(sigset, SIGSET, set_handler::<SIGSET>, traps::set_handler);
 interposed!(pthread_sigmask, PTHREAD_SIGMASK, set_thread_mask);
 interposed!(sigprocmask, SIGPROCMASK, set_process_mask);
 
-/// A program may enter a sandbox this way; all other calls go on at once.
+/// A program may enter a sandbox this way, or set what our signal or that of probes does; all other
+/// calls go on at once.
 ///
 /// # Safety
 /// As libc's.
@@ -155,8 +157,19 @@ interposed!(sigprocmask, SIGPROCMASK, set_process_mask);
 unsafe extern "C" fn syscall() {
     naked_asm!(
         "cmp edi, {seccomp}",
+        "je 2f",
+        "cmp edi, {sigaction}",
         "jne 4f",
-        "push rdi",
+        "cmp dword ptr [rip + {signal}], 0",
+        "je 6f",
+        "cmp esi, dword ptr [rip + {signal}]",
+        "je {set_action}",
+        "6: cmp byte ptr [rip + {is_ours}], 0",
+        "je 4f",
+        "cmp esi, {sigtrap}",
+        "je {set_trap}",
+        "jmp 4f",
+        "2: push rdi",
         "push rsi",
         "push rdx",
         "push rcx",
@@ -171,6 +184,12 @@ unsafe extern "C" fn syscall() {
         find_behind!(),
         "jmp r11",
         seccomp = const SECCOMP,
+        sigaction = const nr::RT_SIGACTION,
+        signal = sym SIGNAL,
+        set_action = sym set_kernel_action,
+        is_ours = sym IS_OURS,
+        sigtrap = const SIGTRAP,
+        set_trap = sym traps::set_kernel_action,
         enter = sym enter_sandbox,
         behind = sym BEHIND,
         number = const SYSCALL,
@@ -319,6 +338,37 @@ unsafe extern "C" fn set_action(number: i32, new: *const Action, old: *mut Actio
         }
         if let Some(old) = old.as_mut() {
             *old = Action { handler: thought, mask: [0; 16], flags: 0, restorer: 0 };
+        }
+    }
+    0
+}
+
+/// `syscall(SYS_rt_sigaction, …)` for our signal: without this, a program that resets all signals
+/// past libc would be ended by the next sample.
+///
+/// # Safety
+/// As the system call.
+unsafe extern "C" fn set_kernel_action(
+    number: usize,
+    signal: usize,
+    new: *const KernelAction,
+    old: *mut KernelAction,
+    bytes: usize,
+) -> isize {
+    // SAFETY: the program's pointers.
+    unsafe {
+        if new.as_ref().is_some_and(|action| action.handler > IGNORED) {
+            arm::change_signal(signal as u32);
+            let behind: unsafe extern "C" fn(usize, usize, usize, usize, usize) -> isize =
+                core::mem::transmute(find(SYSCALL));
+            return behind(number, signal, new as usize, old as usize, bytes);
+        }
+        let thought = THOUGHT.load(Relaxed);
+        if let Some(action) = new.as_ref() {
+            THOUGHT.store(action.handler, Relaxed);
+        }
+        if let Some(old) = old.as_mut() {
+            *old = KernelAction { handler: thought, ..KernelAction::default() };
         }
     }
     0

@@ -8,6 +8,8 @@
 //! cost         what the sharing of lines costs
 //! first_touch  memory that one thread makes and several use
 //! says         all of it as records and findings
+//! sampled      the same of what hardware samples show: lines that other cores had modified
+//! sampled_from those samples, with their code and data
 //! ```
 //!
 //! A clock's samples show loads that wait, and read-modify-writes among them. So a line is seen
@@ -19,6 +21,8 @@ mod cost;
 mod first_touch;
 mod gathered;
 mod lines;
+mod sampled;
+pub(crate) mod sampled_from;
 mod says;
 mod together;
 

@@ -20,6 +20,7 @@ pub(crate) struct Shared {
     pub dirty: Vec<usize>,
 }
 
+const NO_LATENCY: &str = "only hardware samples tell";
 /// Lines in the record.
 const MOST_LINES: usize = 32;
 /// Offsets and threads of one line in the record.
@@ -302,6 +303,7 @@ fn record(gathered: &Gathered, line: &Line, all: u64) -> SharedLine {
         address: line.address,
         object: name(object(line)),
         stall: share(line.all()),
+        latency_share: Quantity::unresolved(NO_LATENCY),
         parts: parts
             .into_iter()
             .map(|part| {
@@ -315,7 +317,12 @@ fn record(gathered: &Gathered, line: &Line, all: u64) -> SharedLine {
                     reads: (part.weight - part.writes).round() as u64,
                     writes: part.writes.round() as u64,
                     stall: share(part.weight),
+                    latency_share: Quantity::unresolved(NO_LATENCY),
                     object: name(part.object),
+                    allocation: part
+                        .object
+                        .map(|object| gathered.objects[object as usize].1)
+                        .filter(|start| *start != 0),
                     function: code.function,
                     file: code.file,
                     line: code.line,

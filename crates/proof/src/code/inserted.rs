@@ -1,5 +1,6 @@
 //! Rule R7: what stands between the copies of instructions.
 
+use super::indexed::{self, is_prefetch};
 use crate::Context;
 use crate::container::mapping::{PREFETCH, Unit};
 use crate::container::stream::Item;
@@ -31,26 +32,30 @@ impl Context<'_> {
         live: &[Set],
         (factory, second): (&mut InstructionInfoFactory, &mut Second),
     ) {
-        let mut insn = Instruction::default();
-        let is_listed = if self.note.mode == PREFETCH { is_prefetch } else { is_poison };
+        let mut code = Vec::new();
         for (item, &live) in items.iter().zip(live).filter(|(item, _)| item.inserted > 0) {
             let place = item.place as usize;
-            let code = &unit.copy[place..place + item.inserted as usize];
-            let mut decoder = Decoder::with_ip(64, code, unit.twin + place as u64, DecoderOptions::NONE);
-            while decoder.can_decode() {
-                let at = decoder.position();
-                decoder.decode_out(&mut insn);
+            let bytes = &unit.copy[place..place + item.inserted as usize];
+            code.clear();
+            code.extend(Decoder::with_ip(64, bytes, unit.twin + place as u64, DecoderOptions::NONE));
+            let listed = if self.note.mode == PREFETCH {
+                prefetches(&code, &behind(unit, item))
+            } else {
+                code.iter().take_while(|insn| !insn.is_invalid() && is_poison(insn)).count()
+            };
+            let mut at = 0;
+            for (number, insn) in code.iter().enumerate() {
                 let wrong = |what: String| self.findings.at(Rule::Inserted, insn.ip(), what);
-                if insn.is_invalid() || !is_listed(&insn) {
+                if number >= listed {
                     wrong("inserted code that is not one of the permitted instructions".to_owned());
                     break;
                 }
-                let effect = effects::of(&insn, factory);
-                if let Opinion::Contradicts(what) = second.opinion(&code[at..], &insn, Some(&effect)) {
+                let effect = effects::of(insn, factory);
+                if let Opinion::Contradicts(what) = second.opinion(&bytes[at..], insn, Some(&effect)) {
                     wrong(format!("the decoders read this instruction differently: {what}"));
                     break;
                 }
-                let hit = written(&insn, factory) & live;
+                let hit = written(insn, factory) & live;
                 if hit != 0 {
                     let before = unit.start + u64::from(item.at);
                     wrong(format!(
@@ -58,9 +63,29 @@ impl Context<'_> {
                         names(hit)
                     ));
                 }
+                at += insn.len();
             }
         }
     }
+}
+
+/// The original's instruction that inserted code stands before.
+fn behind(unit: &Unit<'_>, item: &Item) -> Instruction {
+    let code = &unit.code[item.at as usize..item.end() as usize];
+    Decoder::with_ip(64, code, unit.start + u64::from(item.at), DecoderOptions::NONE).decode()
+}
+
+/// The number of instructions, from the first one on, that are prefetches or what belongs to one.
+fn prefetches(code: &[Instruction], behind: &Instruction) -> usize {
+    let mut listed = 0;
+    while let Some(rest) = code.get(listed..).filter(|rest| !rest.is_empty()) {
+        listed += match indexed::length(rest, behind) {
+            Some(length) => length,
+            None if is_prefetch(&rest[0]) => 1,
+            None => break,
+        };
+    }
+    listed
 }
 
 /// What an inserted instruction changes.
@@ -68,21 +93,6 @@ fn written(insn: &Instruction, factory: &mut InstructionInfoFactory) -> Set {
     let effect = effects::of(insn, factory);
     let below = insn.op_count() > 0 && insn.op0_kind() == OpKind::Memory && insn.mnemonic() == Mnemonic::Mov;
     effect.writes & !RED_ZONE | if below { RED_ZONE } else { 0 }
-}
-
-/// The list of prefetches: one operand made of general registers, nothing that is written, nothing
-/// that can fault. What it fetches may be anything, since fetching changes nothing.
-fn is_prefetch(insn: &Instruction) -> bool {
-    let is_general = |register: Register| register == Register::None || register.is_gpr64();
-    matches!(insn.mnemonic(), Mnemonic::Prefetcht0)
-        && insn.op_count() == 1
-        && insn.op_kind(0) == OpKind::Memory
-        && is_general(insn.memory_base())
-        && is_general(insn.memory_index())
-        && insn.segment_prefix() == Register::None
-        && !insn.has_lock_prefix()
-        && !insn.has_rep_prefix()
-        && !insn.has_repne_prefix()
 }
 
 /// The list of poison: constants into registers, comparisons for their flags, all ones into vectors

@@ -22,10 +22,10 @@ const LOAD: &[u8] = &[0x48, 0x03, 0x04, 0xf7];
 /// `prefetcht0 0x1000(%rdi,%rsi,8)`
 const PREFETCH: &[u8] = &[0x0f, 0x18, 0x8c, 0xf7, 0, 0x10, 0, 0];
 
-fn compiled() -> Vec<u8> {
+fn assembled(source: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let (from, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&from, SOURCE).expect("a file");
+    std::fs::write(&from, source).expect("a file");
     let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&from).arg("-o").arg(&to).output();
     let done = done.expect("a compiler");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -38,11 +38,11 @@ fn at(file: &[u8], bytes: &[u8]) -> Vec<usize> {
 
 #[test]
 fn a_prefetch_is_all_that_a_prefetch_twin_may_hold() {
-    let original = compiled();
+    let original = assembled(SOURCE);
     let [load] = at(&original, LOAD)[..] else { panic!("one load") };
     let module = image::Module::analyse(&original, None).expect("an ELF file");
     let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
-    let wanted: twin::Prefetches = [(address, 0x1000)].into();
+    let wanted: twin::Prefetches = [(address, twin::Ahead::Bytes(0x1000))].into();
     let rewritten = twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten").bytes;
     check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
     let [place] = at(&rewritten, PREFETCH)[..] else { panic!("one prefetch") };
@@ -66,4 +66,78 @@ fn a_prefetch_is_all_that_a_prefetch_twin_may_hold() {
     let mut nearer = rewritten.clone();
     nearer[place + 5] = 0x20;
     assert!(check(&original, &nearer).is_ok());
+}
+
+/// A loop that is indexed by what another load reads.
+const INDEXED: &str = "
+.text
+.globl f
+.type f, @function
+f: .cfi_startproc
+xor %eax, %eax
+1: movslq (%rsi,%rax,4), %rdx
+add (%rdi,%rdx,8), %rcx
+add $1, %rax
+cmp %r8, %rax
+jne 1b
+mov %rcx, %rax
+ret
+.cfi_endproc
+.size f, .-f
+";
+/// `add (%rdi,%rdx,8), %rcx`
+const INDEXED_LOAD: &[u8] = &[0x48, 0x03, 0x0c, 0xd7];
+/// `and $0xfff, %edx; cmp $0xfbc, %edx; ja …`
+const INSIDE: &[u8] = &[0x81, 0xe2, 0xff, 0x0f, 0, 0, 0x81, 0xfa, 0xbc, 0x0f, 0, 0, 0x77];
+/// `movslq 0x40(%rsi,%rax,4), %rdx`
+const LATER: &[u8] = &[0x48, 0x63, 0x54, 0x86, 0x40];
+
+#[test]
+fn the_index_of_later_is_read_in_the_page_of_now() {
+    let original = assembled(INDEXED);
+    let [load] = at(&original, INDEXED_LOAD)[..] else { panic!("one load") };
+    let module = image::Module::analyse(&original, None).expect("an ELF file");
+    let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
+    let rewritten = |steps| {
+        let wanted: twin::Prefetches = [(address, twin::Ahead::Steps(steps))].into();
+        twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten")
+    };
+    let right = rewritten(16).bytes;
+    check(&original, &right).unwrap_or_else(|refusal| panic!("{refusal}"));
+    check(&original, &rewritten(-16).bytes).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(rewritten(2000).coverage.inserted_bytes, 0, "it would be another page");
+    let ([inside], [later]) = (&at(&right, INSIDE)[..], &at(&right, LATER)[..]) else { panic!("one each") };
+    let wrong: [(&str, usize, u8); 9] = [
+        ("a mask of less than a page", inside + 2, 0xfe),
+        ("a byte further than the page", inside + 8, 0xbd),
+        ("the other way round", inside + 12, 0x76),
+        ("always", inside + 12, 0xeb),
+        ("into the midst of it", inside + 13, 1),
+        ("a little further on", later + 4, 0x44),
+        ("by another index", later + 3, 0x8e),
+        ("into a register that lives", later + 2, 0x4c),
+        ("a store", later + 1, 0x89),
+    ];
+    for (what, at, byte) in wrong {
+        let mut broken = right.clone();
+        broken[at] = byte;
+        let Err(Refusal::Wrong { violations, .. }) = check(&original, &broken) else {
+            panic!("accepted: {what}")
+        };
+        assert!(violations.iter().any(|found| found.rule == Rule::Inserted), "{what}: {violations:?}");
+    }
+}
+
+#[test]
+fn flags_that_live_are_left_alone() {
+    // The carry of `add` goes round the loop.
+    let source = INDEXED.replace("add (%rdi,%rdx,8), %rcx", "adc (%rdi,%rdx,8), %rcx");
+    let source = source.replace("add $1, %rax\ncmp %r8, %rax\njne 1b", "lea 1(%rax), %rax\ndec %r8\njne 1b");
+    let original = assembled(&source);
+    let [load] = at(&original, &[0x48, 0x13, 0x0c, 0xd7])[..] else { panic!("one load") };
+    let module = image::Module::analyse(&original, None).expect("an ELF file");
+    let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
+    let wanted: twin::Prefetches = [(address, twin::Ahead::Steps(16))].into();
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten");
+    assert_eq!(rewritten.coverage.inserted_bytes, 0);
 }

@@ -43,6 +43,8 @@ pub enum FindingKind {
     Pad,
     /// Memory cannot deliver more.
     Bandwidth,
+    /// Threads or memory are better off on other CPUs or nodes.
+    Placement,
     /// Other work could run in the stalls.
     Harvest,
 }

@@ -1,5 +1,6 @@
 //! Cache lines that threads share.
 
+use super::not_told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -16,6 +17,10 @@ pub struct SharedLine {
     pub object: Option<String>,
     /// Share of the CPU time in which the core waited for it.
     pub stall: Quantity,
+    /// Share of the latency of all sampled loads that is due to its sharing; only hardware samples
+    /// tell.
+    #[serde(default = "not_told")]
+    pub latency_share: Quantity,
     /// By offset and thread.
     pub parts: Vec<LinePart>,
 }
@@ -62,9 +67,15 @@ pub struct LinePart {
     pub writes: u64,
     /// Share of the CPU time in which the core waited for it.
     pub stall: Quantity,
+    /// Share of the latency of all sampled loads that is due to its sharing.
+    #[serde(default = "not_told")]
+    pub latency_share: Quantity,
     /// The object there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// Where the allocation begins that it lies in, in the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<u64>,
     /// The code that waited most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,

@@ -48,4 +48,16 @@ pub struct AllocationSite {
     /// the one that the core waited for most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
+    /// The paths of calls that lead there, the one first that the core waited for most: from the
+    /// call of the allocating function outwards to the site's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<Vec<CodeAddress>>,
+}
+
+/// A place in a file's code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeAddress {
+    pub module: String,
+    /// In the module's file; of a call, the last byte of its instruction.
+    pub address: u64,
 }

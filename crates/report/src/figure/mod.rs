@@ -5,6 +5,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod bars;
+pub(crate) mod bytes;
 pub(crate) mod flame;
 pub(crate) mod heat;
 pub(crate) mod plot;

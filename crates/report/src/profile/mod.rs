@@ -1,9 +1,12 @@
 //! The profile record on the page: findings first, then where time went, loads, calls, code, data.
 
+mod accesses;
 mod calls;
 mod code;
+mod lines;
 mod loads;
 mod summary;
+mod trials;
 
 use crate::parts::Out;
 use crate::text::escape;
@@ -12,8 +15,21 @@ use records::run::Refused;
 
 pub(crate) fn sections(profile: &Profile, out: &mut Out) {
     summary::findings(profile, out);
+    trials::trials(profile, out);
+    if profile.sampling.backend.samples_accesses() {
+        accesses::levels(profile, out);
+        accesses::loads(profile, out);
+        lines::lines(profile, out);
+        calls::flames(profile, out);
+        accesses::functions(profile, out);
+        code::code(profile, out);
+        accesses::objects(profile, out);
+        summary::sampling(profile, out);
+        return;
+    }
     summary::time(profile, out);
     loads::loads(profile, out);
+    lines::lines(profile, out);
     calls::flames(profile, out);
     loads::functions(profile, out);
     code::code(profile, out);

@@ -19,15 +19,23 @@ pub(super) fn findings(profile: &Profile, out: &mut Out) {
     } else {
         profile.program.command.join(" ")
     };
-    out.html.push_str(&format!(
-        "<div class=\"verdict {class}\"><p><strong>{} of the CPU time was spent waiting for loads.</strong></p>\
-         <p>{} ran for {} and used {} of CPU time; {}.</p></div>\n",
-        share(&summary.memory_bound),
-        name(&crate::text::cut(&command, 400)),
-        quantity(&summary.elapsed),
-        quantity(&summary.cpu_time),
-        ended(profile)
-    ));
+    let command = name(&crate::text::cut(&command, 400));
+    if profile.sampling.backend.samples_accesses() {
+        let what = super::accesses::what(profile);
+        out.html.push_str(&format!(
+            "<div class=\"verdict quiet\"><p><strong>{what}</strong></p><p>{command}; {}.</p></div>\n",
+            ended(profile)
+        ));
+    } else {
+        out.html.push_str(&format!(
+            "<div class=\"verdict {class}\"><p><strong>{} of the CPU time was spent waiting for loads.</strong></p>\
+             <p>{command} ran for {} and used {} of CPU time; {}.</p></div>\n",
+            share(&summary.memory_bound),
+            quantity(&summary.elapsed),
+            quantity(&summary.cpu_time),
+            ended(profile)
+        ));
+    }
     let items = profile.findings.iter().map(|finding| {
         let kind = match finding.kind {
             FindingKind::FalseSharing => "False sharing",
@@ -37,6 +45,7 @@ pub(super) fn findings(profile: &Profile, out: &mut Out) {
             FindingKind::Prefetch => "Prefetch",
             FindingKind::Pad => "Layout",
             FindingKind::Bandwidth => "Bandwidth",
+            FindingKind::Placement => "Placement",
             FindingKind::Harvest => "Harvest",
         };
         let place = match (&finding.function, &finding.file, finding.line) {
@@ -46,8 +55,13 @@ pub(super) fn findings(profile: &Profile, out: &mut Out) {
             (Some(function), _, _) => format!(" In {}.", name(function)),
             _ => String::new(),
         };
+        let of = if profile.sampling.backend.samples_accesses() {
+            "latency of all sampled loads"
+        } else {
+            "CPU time"
+        };
         format!(
-            "<strong>{kind}</strong>: {}{place} It would save, or leave to other work, {} of the CPU time at most.",
+            "<strong>{kind}</strong>: {}.{place} It would save, or leave to other work, {} of the {of} at most.",
             escape(&finding.says),
             share(&finding.gain)
         )

@@ -7,6 +7,7 @@
 
 use super::region::{ClockSettings, Region, ticks_are_steady};
 use heap::layout::VARIABLE;
+use heap::library::RECORDER;
 use image::elf::bytes::{u16_at, u32_at, u64_at};
 use insight::tally::Tally;
 use records::run::Refused;
@@ -16,8 +17,6 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgleaner_heap.so"));
 
 pub(crate) struct Preload {
     directory: tempfile::TempDir,
@@ -40,7 +39,7 @@ impl Preload {
             Region::new(cpus, clock).map_err(|e| format!("no shared memory: {}", records::plain(&e)))?;
         let directory = directory().ok_or("no directory for the library: is every one mounted noexec?")?;
         let write = || -> std::io::Result<()> {
-            std::fs::write(directory.path().join(NAME), LIBRARY)?;
+            std::fs::write(directory.path().join(NAME), RECORDER)?;
             // The program may run as another user than the profiler.
             std::fs::set_permissions(directory.path().join(NAME), PermissionsExt::from_mode(0o755))?;
             std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711))

@@ -25,8 +25,8 @@ pub(super) struct May {
 
 #[derive(Default)]
 pub(super) struct Processes {
-    /// By process: whether its program is one of Go's, whose runtime sets signal handlers itself.
-    is_go: HashMap<u32, bool>,
+    /// By process: whether its program sets signal handlers past libc.
+    past_libc: HashMap<u32, bool>,
     why_not: Option<&'static str>,
 }
 
@@ -57,8 +57,7 @@ impl Processes {
         if status.filters > own_filters() {
             return Err("the program filters its system calls (seccomp)");
         }
-        let is_go = *self.is_go.entry(process).or_insert_with(|| is_go(process));
-        if is_go {
+        if *self.past_libc.entry(process).or_insert_with(|| is_past_libc(process)) {
             return Err("the program sets its signal handlers past libc, as Go's runtime does");
         }
         let known = tally.processes.get(&process).ok_or("the process is not known")?;
@@ -96,10 +95,32 @@ fn own_filters() -> u64 {
     Status::of(&fs::read_to_string("/proc/self/status").unwrap_or_default()).filters
 }
 
-fn is_go(process: u32) -> bool {
+/// Whether a process's program asks the kernel itself for its signal handlers: then it may take
+/// ours away between two looks at it.
+fn is_past_libc(process: u32) -> bool {
     let program = PathBuf::from(format!("/proc/{process}/exe"));
     let Some(headers) = Partly::read_from(&program, &[]) else { return true };
-    Image::parse(headers.data()).is_ok_and(|image| image::go::is_go(&image))
+    if Image::parse(headers.data()).is_ok_and(|image| image::go::is_go(&image)) {
+        return true;
+    }
+    let is_small = fs::metadata(&program).is_ok_and(|about| about.len() <= MOST_SEARCHED);
+    is_small && fs::read(&program).map_or(true, |bytes| sets_handlers(&bytes))
+}
+
+/// Larger programs are not searched: they are linked with a libc for that.
+const MOST_SEARCHED: u64 = 32 << 20;
+
+/// Whether a file has code that looks as if it asked the kernel for a signal handler: the number of
+/// that call into eax, and the call near behind it.
+fn sets_handlers(bytes: &[u8]) -> bool {
+    /// `mov eax, 13`
+    const NUMBER: [u8; 5] = [0xb8, 13, 0, 0, 0];
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    const NEAR: usize = 40;
+    bytes.windows(NUMBER.len()).enumerate().filter(|(_, at)| *at == NUMBER).any(|(at, _)| {
+        let behind = &bytes[at + NUMBER.len()..(at + NUMBER.len() + NEAR).min(bytes.len())];
+        behind.windows(SYSCALL.len()).any(|code| code == SYSCALL)
+    })
 }
 
 /// Memory of a device, by the name of what is mapped.
@@ -124,7 +145,13 @@ mod tests {
         assert!(status.catches(SIGTRAP) && status.catches(SIGSEGV) && !status.catches(SIGBUS));
         assert!(Status::of("TracerPid:\t7\n").is_traced);
         assert_eq!(Status::of(""), Status::default());
-        assert!(!is_go(std::process::id()));
+    }
+
+    #[test]
+    fn programs_that_ask_the_kernel_for_handlers_are_known() {
+        assert!(!sets_handlers(&fs::read("/bin/ls").unwrap()));
+        let code = [0x90, 0xb8, 13, 0, 0, 0, 0xbf, 5, 0, 0, 0, 0x0f, 0x05, 0xc3];
+        assert!(sets_handlers(&code) && !sets_handlers(&code[..12]));
     }
 
     #[test]

@@ -13,6 +13,7 @@ const NAMED: &[(&str, &[&str])] = &[
     ("programs/harvest/", &["c", "sh"]),
     ("programs/debug/", &["c", "gdb"]),
     ("programs/sharing/", &["c", "cpp"]),
+    ("programs/tries/", &["c", "py"]),
     ("crates/cli/tests/cli/", &["rs"]),
 ];
 

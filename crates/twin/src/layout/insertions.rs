@@ -150,6 +150,10 @@ impl Insertions {
         }
         self.ends.push(self.hot.bytes.len() as u32);
     }
+    /// How much is inserted, cold parts and all.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.hot.bytes.len() + self.cold.bytes.len()) as u64
+    }
     /// Gives back the room that nothing was put into: it all stays until the result is written.
     pub(crate) fn shrink(&mut self) {
         for part in [&mut self.hot, &mut self.cold] {

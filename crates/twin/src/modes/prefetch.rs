@@ -7,30 +7,64 @@
 //! ```
 //!
 //! A prefetch reads registers that the load reads anyhow, writes none and no flags, and never
-//! faults. So nothing need be known of the code around it.
+//! faults. So nothing need be known of the code around it. Loads whose address hangs on what
+//! another one reads are in `indexed.rs`.
 
 use crate::layout::insertions::Insertions;
+use crate::modes::indexed;
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, OpKind, Register};
 use image::Module;
+use image::code::regs::RegSet;
 use std::collections::BTreeMap;
 
-/// By the address of a load in the module: the distance in bytes, which may be negative.
-pub type Prefetches = BTreeMap<u64, i32>;
+/// By the address of a load in the module: how far ahead.
+pub type Prefetches = BTreeMap<u64, Ahead>;
 
-/// What is put into one unit, and how many prefetches that are.
-pub(crate) fn unit(module: &Module<'_>, unit: usize, wanted: &Prefetches) -> (Insertions, usize) {
+/// How far ahead of a load its data is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// This number of bytes, which may be negative.
+    Bytes(i32),
+    /// This number of steps of the load that its address comes from.
+    Steps(i32),
+}
+
+/// Whether liveness has to be known.
+pub(crate) fn minds_registers(wanted: &Prefetches) -> bool {
+    wanted.values().any(|ahead| matches!(ahead, Ahead::Steps(_)))
+}
+
+/// What is put into one unit, of whose instructions this is live before each, if it is known.
+pub(crate) fn unit(
+    module: &Module<'_>,
+    unit: usize,
+    wanted: &Prefetches,
+    live: Option<&[RegSet]>,
+) -> Insertions {
     let mut insertions = Insertions::default();
     let of_unit = &module.units[unit];
     if wanted.range(of_unit.start.0..of_unit.end().0).next().is_none() {
-        return (insertions, 0);
+        return insertions;
     }
-    let mut count = 0;
-    for instruction in module.instructions(unit) {
-        let prefetch = wanted.get(&instruction.ip()).and_then(|&ahead| prefetch(&instruction, ahead));
-        count += usize::from(prefetch.is_some());
-        insertions.push(&prefetch.unwrap_or_default());
+    let all: Vec<Instruction> = module.instructions(unit).collect();
+    let mut code: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    for (at, load) in all.iter().enumerate() {
+        let found = match wanted.get(&load.ip()) {
+            Some(&Ahead::Bytes(ahead)) => prefetch(load, ahead).map(|code| (at, code)),
+            Some(&Ahead::Steps(steps)) => indexed::indexed(&all, at).and_then(|indexed| {
+                let live = *live?.get(indexed.index_load)?;
+                Some((indexed.index_load, indexed.code(&all, load, live, steps)?))
+            }),
+            None => None,
+        };
+        if let Some((at, found)) = found {
+            code.entry(at).or_default().extend(found);
+        }
     }
-    (insertions, count)
+    for at in 0..all.len() {
+        insertions.push(code.get(&at).map_or(&[], Vec::as_slice));
+    }
+    insertions
 }
 
 /// The prefetch before a load; `None` if its address cannot be told by its own operand alone.

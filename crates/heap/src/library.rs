@@ -1,0 +1,7 @@
+//! The libraries as files.
+
+/// It records allocations, and samples and probes where that is asked for.
+pub static RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgleaner_heap.so"));
+
+/// It changes how a program gets its memory, and where its threads run.
+pub static CHANGES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgleaner_changes.so"));

@@ -1,0 +1,99 @@
+//! Loads and stores that the hardware sampled, with the code and the data that they belong to.
+
+use super::gathered::By;
+use super::sampled::{Names, Seen, Shared, shared};
+use crate::accesses::{AccessKind, KeptAccess};
+use crate::code::accesses;
+use crate::heap;
+use crate::objects::{Found, Objects};
+use crate::source::Source;
+use crate::tally::{Kept, Sample};
+use records::profile::Level;
+use std::collections::HashMap;
+use units::{Avma, Svma};
+
+/// Everything that was seen of accesses.
+#[derive(Debug, Default)]
+pub(crate) struct Sampled {
+    seen: Vec<Seen>,
+    by: Vec<By>,
+    objects: Vec<(String, u64)>,
+    numbers: HashMap<(String, u64), u32>,
+}
+
+/// The size of an access whose instruction is not known.
+const USUAL_BYTES: u32 = 8;
+
+impl Sampled {
+    /// Takes in the accesses of one instruction, each with its part of all latency.
+    pub(crate) fn add(
+        &mut self,
+        source: Option<&Source<'_>>,
+        objects: &Objects<'_, '_>,
+        address: Svma,
+        all: &[(&KeptAccess, f64)],
+    ) {
+        let instruction = source.and_then(|source| source.code.instruction(address));
+        let memory = instruction.map(|instruction| accesses(&instruction)).unwrap_or_default();
+        let bytes = match &memory[..] {
+            [one] => u32::try_from(one.memory_size().size()).unwrap_or(USUAL_BYTES).clamp(1, 64),
+            _ => USUAL_BYTES,
+        };
+        let by = self.by.len() as u32;
+        let frames = source.map(|source| source.frames(address)).unwrap_or_default();
+        let line = frames.first().and_then(|frame| frame.line.as_ref());
+        self.by.push(By {
+            function: frames.last().and_then(|frame| frame.function.clone()),
+            file: line.map(|line| line.file.clone()),
+            line: line.map(|line| line.line),
+            ..By::default()
+        });
+        for (KeptAccess { access, near }, weight) in all {
+            let Some(at) = access.address.filter(|at| at.0 != 0) else { continue };
+            let sample = Sample {
+                process: access.process,
+                thread: access.thread,
+                time_ns: access.time_ns,
+                in_kernel: false,
+                ip: Some(access.ip),
+                registers: None,
+            };
+            let kept = Kept { sample, near: *near };
+            let object = self.object(objects, &kept, at);
+            let is_store = access.kind == AccessKind::Store;
+            self.seen.push(Seen {
+                process: access.process,
+                thread: access.thread,
+                address: at.0,
+                bytes,
+                writes: is_store || access.kind == AccessKind::Both || access.is_locked,
+                weight: *weight,
+                level: if is_store { Level::Unresolved } else { access.level },
+                by,
+                object,
+            });
+        }
+    }
+
+    fn object(&mut self, objects: &Objects<'_, '_>, kept: &Kept, at: Avma) -> Option<u32> {
+        let key = match objects.found(kept, at) {
+            Found::Object(object) => (object.name, 0),
+            Found::Allocation(object, _) | Found::OneOfMany(object, _) => {
+                (object.name, heap::holder(&kept.near, at.0).map_or(0, heap::Near::start))
+            }
+            Found::NotChosen(object) => (object?.name, 0),
+            Found::Nothing => return None,
+        };
+        let number = self.objects.len() as u32;
+        let known = *self.numbers.entry(key.clone()).or_insert(number);
+        if known == number {
+            self.objects.push(key);
+        }
+        Some(known)
+    }
+
+    /// What it shows; all the latency is worth this number of equal samples.
+    pub(crate) fn found(&self, worth: f64) -> Shared {
+        shared(&self.seen, &Names { by: &self.by, objects: &self.objects }, worth)
+    }
+}
