@@ -10,6 +10,7 @@ use crate::chain::{Chain, thread_cpu_time};
 use crate::perf::open::open_breakpoint;
 use heap::layout::NO_REGISTER;
 use heap::probe::{General, probe};
+use insight::probes::latency::usual_ticks;
 use lab::rng::Rng;
 use lab::stats::median_interval;
 use std::ptr::null_mut;
@@ -83,15 +84,18 @@ pub(crate) fn calibrate(region: &mut Region, l2_bytes: u64) -> Result<ProbeCalib
         What::Probed { ticks, .. } if ticks.0 > 0 => Some(ticks),
         _ => None,
     });
-    let (first, again): (Vec<f64>, Vec<f64>) =
-        ticks.map(|(first, again)| (f64::from(first), f64::from(again))).unzip();
+    let (first, again): (Vec<u32>, Vec<u32>) = ticks.unzip();
     if first.len() < BURSTS {
         return Err("breakpoints were set, and no thread was stopped at them".to_owned());
     }
     let mut rng = Rng::new(1);
-    let again = lab::stats::median(&again);
+    let again = usual_ticks(again);
     let ticks_a_ns = region.ticks_a_ns();
-    let longer: Vec<f64> = first.iter().map(|first| (first - again) / ticks_a_ns).collect();
+    // A burst's mean, since the counter may move in steps.
+    let longer: Vec<f64> = first
+        .chunks(BURST as usize)
+        .map(|burst| (usual_ticks(burst.to_vec()) - again) / ticks_a_ns)
+        .collect();
     Ok(ProbeCalibration {
         cost_s: median_interval(&costs, &mut rng),
         cache_ns: median_interval(&plain_s, &mut rng).scaled(1e9),
