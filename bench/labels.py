@@ -4,10 +4,11 @@ usage: labels.py MACHINE-RECORD DIRECTORY-OF-PROFILES LIST
 """
 import json
 import math
+import re
 import sys
 
 NEAR = 0.15  # how far a latency may be from what `measure` says
-ROOT = {name: value for name, value in json.load(open(sys.argv[1])).items()}
+ROOT = json.load(open(sys.argv[1]))
 
 
 def value(quantity):
@@ -53,16 +54,29 @@ def brief(quantity):
     return f"{quantity['value']:.1f} [{quantity['lo']:.1f}, {quantity['hi']:.1f}]"
 
 
+def own_clock(name, pattern):
+    """Time by reads, as the program prints it."""
+    try:
+        text = open(f"{sys.argv[2]}/{name}.txt").read()
+    except OSError:
+        return ""
+    found = re.search(r": ([\d.]+) ns for each read", text)
+    # Reads of several chains overlap.
+    is_latency = pattern == "chain" and not name.startswith("eight")
+    return found[1] if found and is_latency else ""
+
+
 rows = [line.split() for line in open(sys.argv[3])]
 right, near, compared = 0, 0, 0
-print("| load | is | said | latency, ns | `measure` | off | |\n|---|---|---|---|---:|---:|---|")
+print("| load | is | said | latency, ns | basis | `measure` | off | own clock | |")
+print("|---|---|---|---|---|---:|---:|---:|---|")
 for name, function, level, pattern, figure_name, size in rows:
     profile = json.load(open(f"{sys.argv[2]}/{name}.json"))
     found = [load for load in profile["loads"] if load.get("function") == function]
     expected = figure(figure_name, float(size))
     is_it = level if pattern == "-" else f"{level}, {pattern}"
     if not found:
-        print(f"| {name} | {is_it} | no such load | - | | | wrong |")
+        print(f"| {name} | {is_it} | no such load | - | | | | | wrong |")
         continue
     load = found[0]
     said = load["level"] if pattern == "-" else f"{load['level']}, {load['pattern']}"
@@ -77,5 +91,7 @@ for name, function, level, pattern, figure_name, size in rows:
             off = f"{by:+.0%}"
     shown = f"{expected:.1f}" if expected else ""
     mark = "" if is_right else f"wrong: {load['level_because']}"
-    print(f"| {name} | {is_it} | {said} | {brief(latency)} | {shown} | {off} | {mark} |")
+    basis = latency.get("basis", "-")
+    own = own_clock(name, pattern)
+    print(f"| {name} | {is_it} | {said} | {brief(latency)} | {basis} | {shown} | {off} | {own} | {mark} |")
 print(f"\n{right} of {len(rows)} right in level and pattern; {near} of {compared} latencies within {NEAR:.0%}")

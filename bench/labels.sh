@@ -4,7 +4,8 @@
 # would; then whether the level and the pattern are right, and how far the latency is from what
 # `gleaner measure` says of an area of that size. Reads of which several are under way, of lines that
 # the core has fetched ahead, have no such figure. Caches have the sizes that the machine's record
-# says. Variables: MACHINE (a record of this machine, in place of measuring it), LOADS (which),
+# says. The program's own clock is beside it: time by reads, which is a
+# latency where each read waits for the one before. Variables: MACHINE (a record of this machine, in place of measuring it), LOADS (which),
 # SECONDS_EACH, BUDGET (percent), KEEP (a directory for the profiles).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -27,7 +28,7 @@ mkdir -p "$profiles"
 "$work/labelled" | while read -r name function level pattern figure; do
     if [ -n "${LOADS:-}" ] && [[ " $LOADS " != *" $name "* ]]; then continue; fi
     "$gleaner" profile -q --budget "${BUDGET:-3}" -o "$profiles/$name.json" -- \
-        "$work/labelled" "$name" "${caches[@]}" "${SECONDS_EACH:-6}" >/dev/null
+        "$work/labelled" "$name" "${caches[@]}" "${SECONDS_EACH:-10}" >"$profiles/$name.txt"
     echo "$name $function $level $pattern $figure $("$work/labelled" "$name" "${caches[@]}" 0)"
 done >"$work/loads"
 python3 "$root/bench/labels.py" "$machine" "$profiles" "$work/loads" | keep labels.md

@@ -6,8 +6,8 @@
 //! earlier, so N is what the samples *behave* like: the lines that carry most of the stall. A few hot
 //! lines would hide the many behind them, so these are left out where most samples are of others.
 //!
-//! A stream leaves no line of its pages out, so its pages are counted in place of its lines where
-//! too few lines repeat: there are sixty-four times fewer of them.
+//! A stream goes from one end of an area to the other, so what its samples cover is what it goes over,
+//! but for what its steps leave out.
 
 use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit};
@@ -17,52 +17,78 @@ pub const LINE_BYTES: u64 = 64;
 /// Fewer samples than this say nothing about an area.
 const LEAST_SAMPLES: usize = 16;
 
-/// A line with this part of the samples is hot, if it has this number of them.
-const HOT_SHARE: f64 = 0.01;
-const HOT_SAMPLES: usize = 8;
-const PAGE_BYTES: u64 = 4096;
+/// A line with so many samples is hot, if there are more such lines than there are by chance.
+const HOT_SAMPLES: usize = 4;
+/// A stream's samples lie about evenly: a gap that is so many times the usual one is a gap between
+/// two areas.
+const GAP: u64 = 64;
+/// Streams with longer steps leave pages out, and are looked at by their lines.
+const LONGEST_STEP: u64 = 4096;
 
 /// The bytes that these addresses are spread over, with a 95% interval; without an upper end
 /// (infinite) where no line repeats. `step` is from one address to the next, if they are a stream.
 pub fn footprint_bytes(addresses: &[u64], step: Option<i64>) -> Option<Estimate> {
-    let by_lines = spread(&without_hot(addresses), LINE_BYTES, LINE_BYTES as f64)?;
     match step.map(i64::unsigned_abs) {
-        Some(step) if by_lines.hi.is_infinite() && (1..PAGE_BYTES).contains(&step) => {
-            let used = LINE_BYTES as f64 / step.max(LINE_BYTES) as f64;
-            spread(addresses, PAGE_BYTES, used * PAGE_BYTES as f64)
-        }
-        _ => Some(by_lines),
+        Some(step) if (1..LONGEST_STEP).contains(&step) => of_stream(addresses, step),
+        _ => spread(&without_hot(addresses)),
     }
 }
 
-/// The addresses outside hot lines, if most are; else all of them.
+/// What a stream goes over, from end to end of each area.
+fn of_stream(addresses: &[u64], step: u64) -> Option<Estimate> {
+    if addresses.len() < LEAST_SAMPLES {
+        return None;
+    }
+    let mut ordered = addresses.to_vec();
+    ordered.sort_unstable();
+    let mut gaps: Vec<u64> = ordered.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let all = gaps.clone();
+    gaps.sort_unstable();
+    let most = GAP * gaps[gaps.len() / 2].max(LINE_BYTES);
+    let covered: u64 = all.iter().filter(|&&gap| gap <= most).sum::<u64>() + LINE_BYTES;
+    let used = LINE_BYTES as f64 / step.max(LINE_BYTES) as f64;
+    let bytes = covered as f64 * used;
+    // The ends of areas are not sampled; of gaps that are usual some may be between areas.
+    let off = 3.0 / (addresses.len() as f64).sqrt();
+    Some(Estimate::new(bytes, bytes * (1.0 - off).max(0.25), bytes * (1.0 + off)))
+}
+
+/// The addresses outside hot lines, if these are more than chance makes them, and most are outside;
+/// else all of them.
 fn without_hot(addresses: &[u64]) -> Vec<u64> {
     let mut counts: HashMap<u64, usize> = HashMap::new();
     for address in addresses {
         *counts.entry(address / LINE_BYTES).or_default() += 1;
     }
-    let hot = ((HOT_SHARE * addresses.len() as f64) as usize).max(HOT_SAMPLES);
-    let others: Vec<u64> =
-        addresses.iter().filter(|&address| counts[&(address / LINE_BYTES)] < hot).copied().collect();
-    if 2 * others.len() > addresses.len() { others } else { addresses.to_vec() }
+    let is_hot = |address: &&u64| counts[&(**address / LINE_BYTES)] >= HOT_SAMPLES;
+    let others: Vec<u64> = addresses.iter().filter(|address| !is_hot(address)).copied().collect();
+    let hot = counts.values().filter(|&&count| count >= HOT_SAMPLES).count() as f64;
+    let Some(lines) = spread(&others).map(|bytes| bytes.value / LINE_BYTES as f64) else {
+        return addresses.to_vec();
+    };
+    // By Poisson's law, of that many lines with as many samples.
+    let each = others.len() as f64 / lines;
+    let by_chance = if lines.is_finite() { lines * each.powi(4) / 24.0 } else { 0.0 };
+    let is_most = 2 * others.len() > addresses.len();
+    if is_most && hot > 2.0 + 3.0 * by_chance { others } else { addresses.to_vec() }
 }
 
-/// The bytes of so many blocks as these addresses are spread over, each of which counts `each`.
-fn spread(addresses: &[u64], block_bytes: u64, each: f64) -> Option<Estimate> {
+/// The bytes of so many lines as these addresses are spread over.
+fn spread(addresses: &[u64]) -> Option<Estimate> {
     if addresses.len() < LEAST_SAMPLES {
         return None;
     }
-    let mut blocks: Vec<u64> = addresses.iter().map(|address| address / block_bytes).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    let (samples, different) = (addresses.len() as f64, blocks.len() as f64);
+    let mut lines: Vec<u64> = addresses.iter().map(|address| address / LINE_BYTES).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let (samples, different) = (addresses.len() as f64, lines.len() as f64);
     // Repetitions are rare events, about Poisson distributed: their number is known to within
     // about two standard deviations.
     let repeated = samples - different;
     let spread = 2.0 * (repeated + 1.0).sqrt();
-    let bytes = |repeated: f64| blocks_by(samples, samples - repeated) * each;
-    // The blocks that were seen are there in any case.
-    let seen = different * each;
+    let bytes = |repeated: f64| lines_by(samples, samples - repeated) * LINE_BYTES as f64;
+    // The lines that were seen are there in any case.
+    let seen = different * LINE_BYTES as f64;
     let least = bytes((repeated + spread).min(samples - 1.0)).max(seen);
     let most = if repeated <= spread { f64::INFINITY } else { bytes(repeated - spread) };
     Some(Estimate { value: bytes(repeated), lo: least, hi: most })
@@ -77,12 +103,12 @@ pub(crate) fn figure(footprint: Option<Estimate>) -> Quantity {
     }
 }
 
-/// The number of blocks of which this many samples show this many different ones.
-fn blocks_by(samples: f64, different: f64) -> f64 {
+/// The number of lines of which this many samples show this many different ones.
+fn lines_by(samples: f64, different: f64) -> f64 {
     if different >= samples {
         return f64::INFINITY;
     }
-    let shown = |blocks: f64| blocks * -(samples * (-1.0 / blocks).ln_1p()).exp_m1();
+    let shown = |lines: f64| lines * -(samples * (-1.0 / lines).ln_1p()).exp_m1();
     let (mut low, mut high) = (different.max(1.0), different.max(1.0) * 2.0);
     if shown(low) >= different {
         return low;
@@ -134,24 +160,29 @@ mod tests {
 
     #[test]
     fn hot_lines_do_not_hide_the_many_behind_them() {
-        let mut mixed = drawn(700, 1 << 30);
-        mixed.extend((0..300).map(|at| (1 << 40) + at % 5 * 64));
-        let far = footprint_bytes(&mixed, None).unwrap();
-        assert!(far.lo > f64::from(4 << 20), "{far:?}");
-        let near: Vec<u64> = mixed.iter().rev().take(600).copied().collect();
-        assert!(footprint_bytes(&near, None).unwrap().hi.is_finite(), "half of it is hot");
+        for hot_lines in [5, 60] {
+            let mut mixed = drawn(700, 1 << 30);
+            mixed.extend((0..300).map(|at| (1 << 40) + at % hot_lines * 64));
+            let far = footprint_bytes(&mixed, None).unwrap();
+            assert!(far.lo > f64::from(4 << 20), "{hot_lines}: {far:?}");
+            let near: Vec<u64> = mixed.iter().rev().take(500).copied().collect();
+            assert!(footprint_bytes(&near, None).unwrap().lo < f64::from(1 << 20), "most of it is hot");
+        }
     }
 
     #[test]
-    fn a_streams_pages_tell_what_its_lines_do_not() {
-        let addresses = drawn(1024, 128 << 20);
-        let lines = footprint_bytes(&addresses, None).unwrap();
-        assert!(lines.hi.is_infinite() && lines.lo < f64::from(32 << 20), "{lines:?}");
+    fn a_stream_goes_over_what_its_samples_cover() {
+        let mut addresses = drawn(1024, 128 << 20);
         for (step, bytes) in [(8, 128 << 20), (-64, 128 << 20), (256, 32 << 20)] {
-            let pages = footprint_bytes(&addresses, Some(step)).unwrap();
-            assert!(pages.lo < f64::from(bytes) && f64::from(bytes) < pages.hi, "{step}: {pages:?}");
-            assert!(pages.lo > 0.4 * f64::from(bytes), "{step}: {pages:?}");
+            let found = footprint_bytes(&addresses, Some(step)).unwrap();
+            assert!(found.lo < f64::from(bytes) && f64::from(bytes) < found.hi, "{step}: {found:?}");
+            assert!(found.lo > 0.8 * f64::from(bytes), "{step}: {found:?}");
         }
-        assert_eq!(footprint_bytes(&addresses, Some(1 << 20)), Some(lines), "pages are left out");
+        // The same again elsewhere: what lies between is not read.
+        addresses.extend(drawn(1024, 128 << 20).iter().map(|address| address + (1 << 40)));
+        let twice = footprint_bytes(&addresses, Some(8)).unwrap();
+        assert!((twice.value / f64::from(256 << 20) - 1.0).abs() < 0.1, "{twice:?}");
+        let scattered = footprint_bytes(&drawn(1024, 1 << 40), Some(1 << 20)).unwrap();
+        assert!(scattered.hi.is_infinite(), "{scattered:?}");
     }
 }

@@ -7,7 +7,7 @@
 //! the footprint lies in it.
 
 use crate::footprint::footprint_bytes;
-use crate::probes::latency::Latency;
+use crate::probes::latency::{ASTRAY, Latency};
 use records::profile::{Level, Pattern};
 use units::{Bytes, Estimate};
 
@@ -83,6 +83,9 @@ impl Judged {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;
+        if seen.from_memory.value < ASTRAY && matches!(self.level, Level::L1 | Level::L2 | Level::L3) {
+            return self;
+        }
         if seen.time_in_memory >= 0.5 && self.level == Level::L1 && threads > 1 {
             // Lines that are read again and again do not come from memory each time.
             let because = format!(
@@ -99,7 +102,7 @@ impl Judged {
             let is_farther = matches!(self.level, Level::L1 | Level::L2);
             return Self { level: Level::Dram, beyond_l2: true, because, is_farther, ..self };
         }
-        if self.level == Level::Dram && pattern == Pattern::Chain {
+        if self.level == Level::Dram && pattern == Pattern::Chain && seen.from_memory.value < ASTRAY / 2.0 {
             let because = format!("{}; but {share:.0}% of {} probes went there", self.because, seen.probes);
             return Self { level: Level::Unresolved, because, ..self };
         }
@@ -140,7 +143,7 @@ mod tests {
         let seen = |time_in_memory| Latency {
             probes: 100,
             mean_ns: Estimate::exact(80.0),
-            from_memory: Estimate::exact(0.6),
+            from_memory: Estimate::exact(if time_in_memory < 0.5 { 0.02 } else { 0.6 }),
             time_in_memory,
         };
         let with = |bytes, time, threads, pattern| {
@@ -151,6 +154,9 @@ mod tests {
         assert_eq!(level(256 << 10, 0.1, 1), Level::L2);
         assert_eq!(level(1 << 30, 0.1, 1), Level::Unresolved, "large, and yet near");
         assert_eq!(with(1 << 30, 0.1, 1, Pattern::Parallel).level, Level::Dram, "executed ahead");
+        let few = Latency { from_memory: Estimate::exact(0.05), ..seen(0.9) };
+        let judged = judge(&drawn(1024, 256 << 10), None, &CACHES);
+        assert_eq!(judged.with_probes(Some(&few), 1, Pattern::Chain).level, Level::L2, "by chance");
         assert!(with(256 << 10, 0.9, 1, Pattern::Chain).is_farther);
         assert!(!with(1 << 30, 0.9, 1, Pattern::Chain).is_farther);
         assert_eq!((level(64, 0.9, 2), level(64, 0.9, 1)), (Level::Dirty, Level::Dram));

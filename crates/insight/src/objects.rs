@@ -87,8 +87,7 @@ impl<'t, 'd> Objects<'t, 'd> {
         let object = self.at(sample.process, address, stack_pointer);
         let heap = object.as_ref().and_then(|object| object.heap);
         // What a program maps itself holds no allocations.
-        let heap = heap
-            .filter(|(start, end)| !self.tally.heaps.has_no_small(sample.process, start.0, end.0));
+        let heap = heap.filter(|(start, end)| !self.tally.heaps.has_no_small(sample.process, start.0, end.0));
         let object = object.map(|found| found.object);
         if heap.is_some() && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns) {
             return Found::NotChosen(object);

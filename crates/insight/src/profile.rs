@@ -161,8 +161,29 @@ struct Listed {
     gathered: Gathered,
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
-    /// Of loads that were probed, with their samples, and whether probes tell it.
-    latencies: Vec<(u64, Estimate, bool)>,
+    latencies: Vec<LoadLatency>,
+}
+
+/// The latency of a load that was probed.
+struct LoadLatency {
+    samples: u64,
+    latency: Estimate,
+    /// Probes tell it.
+    is_measured: bool,
+    /// What they saw.
+    seen: Estimate,
+    /// The load's number among those that are listed.
+    listed: Option<usize>,
+}
+
+impl LoadLatency {
+    fn quantity(&self) -> Quantity {
+        if self.is_measured {
+            Quantity::measured(self.latency, Unit::Nanos)
+        } else {
+            Quantity::modelled(self.latency, Unit::Nanos)
+        }
+    }
 }
 
 impl Listed {
@@ -296,15 +317,21 @@ impl Listed {
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let pattern = by_code.unwrap_or_else(|| pattern(&timed));
         let step = stride(probes);
-        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches)
-            .with_probes(seen.as_ref(), threads.len(), pattern);
-        let told = run
-            .timing
-            .as_ref()
-            .and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, &timing.latencies));
-        if let Some((latency, is_measured)) = told {
-            self.latencies.push((waited.samples, latency, is_measured));
-        }
+        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches).with_probes(
+            seen.as_ref(),
+            threads.len(),
+            pattern,
+        );
+        let told =
+            run.timing.as_ref().and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, timing));
+        let listed = (waited.samples >= LEAST_LISTED).then_some(self.loads.len());
+        let told = told.zip(seen).map(|((latency, is_measured), seen)| LoadLatency {
+            samples: waited.samples,
+            latency,
+            is_measured,
+            seen: seen.mean_ns,
+            listed,
+        });
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
         let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
@@ -321,8 +348,8 @@ impl Listed {
         let each = beside.map(|beside| {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             let each = stall_each(waited.samples, beside, sharp);
-            match told.zip(run.timing) {
-                Some(((latency, _), timing)) => bounded(each, latency, timing.ticks_a_ns),
+            match told.as_ref().zip(run.timing) {
+                Some((told, timing)) => bounded(each, told.latency, timing.ticks_a_ns),
                 None => each,
             }
         });
@@ -343,11 +370,7 @@ impl Listed {
             stall,
             samples: waited.samples,
             threads: threads.len(),
-            latency: match told {
-                Some((latency, true)) => Quantity::measured(latency, Unit::Nanos),
-                Some((latency, false)) => Quantity::modelled(latency, Unit::Nanos),
-                None => Quantity::unresolved(NO_PROBES),
-            },
+            latency: told.as_ref().map_or_else(|| Quantity::unresolved(NO_PROBES), LoadLatency::quantity),
             latency_share: Quantity::unresolved(NO_LATENCY),
             from_memory: match seen {
                 Some(seen) => Quantity::measured(seen.from_memory, Unit::Ratio),
@@ -383,6 +406,7 @@ impl Listed {
             },
         };
         self.loads.push(load);
+        self.latencies.extend(told);
     }
 
     /// These loads wait for lines that other threads write, whatever their footprint says.
@@ -396,6 +420,10 @@ impl Listed {
             load.beyond_l2 = true;
             self.beyond_l2 += load.samples;
             "other threads write to its lines at the same time".clone_into(&mut load.level_because);
+            for told in self.latencies.iter_mut().filter(|told| told.listed == Some(number)) {
+                (told.latency, told.is_measured) = (told.seen, true);
+                load.latency = told.quantity();
+            }
         }
     }
 
@@ -510,23 +538,26 @@ fn harvestable(stalled: u64, all: u64, each: Estimate, cost: Estimate) -> Quanti
 const NO_PROBES: &str = "it was not probed often enough";
 
 /// The mean over the loads whose latency is known, each by its stall.
-fn average_latency(latencies: &[(u64, Estimate, bool)]) -> Quantity {
-    let all: f64 = latencies.iter().map(|(samples, ..)| *samples as f64).sum();
+fn average_latency(latencies: &[LoadLatency]) -> Quantity {
+    let all: f64 = latencies.iter().map(|told| told.samples as f64).sum();
     if all == 0.0 {
         return Quantity::unresolved("no load was probed often enough");
     }
-    let part = |samples: u64| samples as f64 / all;
-    let mean: f64 = latencies.iter().map(|(samples, latency, _)| part(*samples) * latency.value).sum();
-    let off = |end: fn(&Estimate) -> f64| -> f64 {
-        let squares = latencies
-            .iter()
-            .map(|(samples, latency, _)| (part(*samples) * (end(latency) - latency.value)).powi(2));
-        squares.sum::<f64>().sqrt()
+    let mean = |of: fn(&LoadLatency) -> f64| -> f64 {
+        latencies.iter().map(|told| told.samples as f64 / all * of(told)).sum()
     };
-    let (below, above) = (off(|latency| latency.lo), off(|latency| latency.hi));
-    let mean = Estimate::new(mean, (mean - below).max(0.0), mean + above);
-    let is_measured = latencies.iter().all(|(.., is_measured)| *is_measured);
-    if is_measured { Quantity::measured(mean, Unit::Nanos) } else { Quantity::modelled(mean, Unit::Nanos) }
+    let off = |of: fn(&LoadLatency) -> f64| -> f64 {
+        latencies.iter().map(|told| (told.samples as f64 / all * of(told)).powi(2)).sum::<f64>().sqrt()
+    };
+    let value = mean(|told| told.latency.value);
+    let below = off(|told| told.latency.value - told.latency.lo);
+    let above = off(|told| told.latency.hi - told.latency.value);
+    let mean = Estimate::new(value, (value - below).max(0.0), value + above);
+    if latencies.iter().all(|told| told.is_measured) {
+        Quantity::measured(mean, Unit::Nanos)
+    } else {
+        Quantity::modelled(mean, Unit::Nanos)
+    }
 }
 
 /// What a probe tells in place of a sample.

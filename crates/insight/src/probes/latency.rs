@@ -38,12 +38,18 @@ pub struct Timing {
     /// A load that the cache behind L2 serves: what it takes, and what probes say beyond L1.
     pub cache_ns: f64,
     pub probed_ns: f64,
+    /// What they say beyond L1 of a line that L1 holds: stopping a thread has taken its room there.
+    pub near_ns: f64,
 }
 
 impl Timing {
-    /// From here on the line came from memory.
+    /// From here on the line came from memory. Where the machine was measured, that is known better
+    /// than by a short look, which other programs disturb.
     fn memory_from_ns(&self) -> f64 {
-        self.latencies.memory_from_ns.max(1.4 * self.cache_ns)
+        match self.latencies.of(Level::Dram) {
+            Some(_) => self.latencies.memory_from_ns,
+            None => self.latencies.memory_from_ns.max(1.4 * self.cache_ns),
+        }
     }
 
     /// By how much a load that a cache served may look faster than it is: probes see some cores'
@@ -66,6 +72,9 @@ pub struct Latency {
 
 /// A page fault or an interrupt took longer than any level of memory does.
 const INTERRUPTED_NS: f64 = 10_000.0;
+/// Of a load that a cache serves, so many probes may go to memory: they stop the thread, and other
+/// programs run meanwhile.
+pub(crate) const ASTRAY: f64 = 0.1;
 /// Fewer say nothing.
 const LEAST_PROBES: usize = 16;
 /// Probes of a burst follow one another; between bursts there is at least this.
@@ -116,17 +125,18 @@ pub fn of_load(
     seen: Option<&Latency>,
     level: Level,
     pattern: Pattern,
-    latencies: &Latencies,
+    timing: &Timing,
 ) -> Option<(Estimate, bool)> {
-    /// Of a load that a cache serves, so many probes may go to memory since they stop it.
-    const ASTRAY: f64 = 0.1;
     let seen = seen?;
+    let of_level = timing.latencies.of(level);
+    // What takes longer for sure waits for more than its line: for the walk of a page table.
+    let near = |of_level: Estimate| seen.mean_ns.lo < of_level.hi + 1.5 * timing.near_ns;
     let is_hidden = match level {
-        Level::L1 | Level::L2 | Level::L3 => seen.from_memory.value < ASTRAY,
+        Level::L1 | Level::L2 | Level::L3 => seen.from_memory.value < ASTRAY && of_level.is_some_and(near),
         Level::Dram => pattern == Pattern::Parallel || seen.from_memory.value < 0.5,
         _ => false,
     };
-    match latencies.of(level).filter(|_| is_hidden) {
+    match of_level.filter(|_| is_hidden) {
         Some(of_level) => Some((of_level, false)),
         None => Some((seen.mean_ns, true)),
     }
@@ -176,6 +186,7 @@ mod tests {
         latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4] },
         cache_ns: 20.0,
         probed_ns: 18.5,
+        near_ns: 8.0,
     };
 
     fn probe(time_ns: u64, first: u32) -> Probe {
@@ -198,28 +209,27 @@ mod tests {
     #[test]
     fn what_probes_cannot_tell_is_by_the_level() {
         let known = |ns: f64| Some(Estimate::exact(ns));
-        let latencies = Latencies {
-            levels: [known(1.5), known(5.0), known(20.0), known(120.0)],
-            ..TIMING.latencies
-        };
+        let levels = [known(1.5), known(5.0), known(20.0), known(120.0)];
+        let timing = Timing { latencies: Latencies { levels, ..TIMING.latencies }, ..TIMING };
         let seen = |from_memory| Latency {
             probes: 100,
-            mean_ns: Estimate::exact(70.0),
+            mean_ns: Estimate::new(70.0, if from_memory < 0.05 { 10.0 } else { 60.0 }, 90.0),
             from_memory: Estimate::exact(from_memory),
             time_in_memory: 0.5,
         };
         let of = |from_memory, level, pattern| {
-            of_load(Some(&seen(from_memory)), level, pattern, &latencies).map(|(ns, by)| (ns.value, by))
+            of_load(Some(&seen(from_memory)), level, pattern, &timing).map(|(ns, by)| (ns.value, by))
         };
         assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((70.0, true)));
         assert_eq!(of(0.9, Level::Dram, Pattern::Parallel), Some((120.0, false)));
         assert_eq!(of(0.1, Level::Dram, Pattern::Stream), Some((120.0, false)), "fetched ahead");
         assert_eq!(of(0.01, Level::L2, Pattern::Chain), Some((5.0, false)));
         assert_eq!(of(0.3, Level::L2, Pattern::Chain), Some((70.0, true)), "not all of it is there");
+        assert_eq!(of(0.06, Level::L2, Pattern::Chain), Some((70.0, true)), "walks of page tables");
         assert_eq!(of(0.9, Level::Dirty, Pattern::Chain), Some((70.0, true)));
-        assert_eq!(of_load(None, Level::L2, Pattern::Chain, &latencies), None);
-        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, &TIMING.latencies);
-        assert_eq!(unknown, Some((Estimate::exact(70.0), true)), "the machine was not measured");
+        assert_eq!(of_load(None, Level::L2, Pattern::Chain, &timing), None);
+        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, &TIMING);
+        assert_eq!(unknown, Some((seen(0.0).mean_ns, true)), "the machine was not measured");
     }
 
     #[test]

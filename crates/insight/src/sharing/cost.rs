@@ -68,11 +68,8 @@ pub(super) fn split(accesses: &[&Access], moments: &[Moment]) -> Option<Split> {
     for times in times.values_mut() {
         times.sort_unstable();
     }
-    let own: Vec<Moment> = moments
-        .iter()
-        .filter(|moment| threads.contains(&(moment.process, moment.thread)))
-        .copied()
-        .collect();
+    let own: Vec<Moment> =
+        moments.iter().filter(|moment| threads.contains(&(moment.process, moment.thread))).copied().collect();
     let near_ns = NEAR_NS.max(2 * usual_distance_ns(&own).unwrap_or(0));
     let is_together = |process: u32, thread: u32, at: u64| {
         let mut others = times.iter().filter(|((of, other), _)| *of == process && *other != thread);
