@@ -3,8 +3,13 @@
 //! A few hundred addresses drawn from a large area hardly ever share a line; drawn from a small one
 //! they share many (the birthday problem). From m samples with d different lines, the number N of
 //! lines follows by d = N · (1 - (1 - 1/N)^m). Lines that are used more often than others repeat
-//! earlier, so N is what the samples *behave* like: the lines that carry most of the stall.
+//! earlier, so N is what the samples *behave* like: the lines that carry most of the stall. A few hot
+//! lines would hide the many behind them, so these are left out where most samples are of others.
+//!
+//! A stream goes from one end of an area to the other, so what its samples cover is what it goes over,
+//! but for what its steps leave out.
 
+use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit};
 
 /// Cache lines of every x86-64 processor, in bytes.
@@ -12,9 +17,64 @@ pub const LINE_BYTES: u64 = 64;
 /// Fewer samples than this say nothing about an area.
 const LEAST_SAMPLES: usize = 16;
 
+/// A line with so many samples is hot, if there are more such lines than there are by chance.
+const HOT_SAMPLES: usize = 4;
+/// A stream's samples lie about evenly: a gap that is so many times the usual one is a gap between
+/// two areas.
+const GAP: u64 = 64;
+/// Streams with longer steps leave pages out, and are looked at by their lines.
+const LONGEST_STEP: u64 = 4096;
+
 /// The bytes that these addresses are spread over, with a 95% interval; without an upper end
-/// (infinite) where no line repeats.
-pub fn footprint_bytes(addresses: &[u64]) -> Option<Estimate> {
+/// (infinite) where no line repeats. `step` is from one address to the next, if they are a stream.
+pub fn footprint_bytes(addresses: &[u64], step: Option<i64>) -> Option<Estimate> {
+    match step.map(i64::unsigned_abs) {
+        Some(step) if (1..LONGEST_STEP).contains(&step) => of_stream(addresses, step),
+        _ => spread(&without_hot(addresses)),
+    }
+}
+
+/// What a stream goes over, from end to end of each area.
+fn of_stream(addresses: &[u64], step: u64) -> Option<Estimate> {
+    if addresses.len() < LEAST_SAMPLES {
+        return None;
+    }
+    let mut ordered = addresses.to_vec();
+    ordered.sort_unstable();
+    let mut gaps: Vec<u64> = ordered.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let all = gaps.clone();
+    gaps.sort_unstable();
+    let most = GAP * gaps[gaps.len() / 2].max(LINE_BYTES);
+    let covered: u64 = all.iter().filter(|&&gap| gap <= most).sum::<u64>() + LINE_BYTES;
+    let used = LINE_BYTES as f64 / step.max(LINE_BYTES) as f64;
+    let bytes = covered as f64 * used;
+    // The ends of areas are not sampled; of gaps that are usual some may be between areas.
+    let off = 3.0 / (addresses.len() as f64).sqrt();
+    Some(Estimate::new(bytes, bytes * (1.0 - off).max(0.25), bytes * (1.0 + off)))
+}
+
+/// The addresses outside hot lines, if these are more than chance makes them, and most are outside;
+/// else all of them.
+fn without_hot(addresses: &[u64]) -> Vec<u64> {
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for address in addresses {
+        *counts.entry(address / LINE_BYTES).or_default() += 1;
+    }
+    let is_hot = |address: &&u64| counts[&(**address / LINE_BYTES)] >= HOT_SAMPLES;
+    let others: Vec<u64> = addresses.iter().filter(|address| !is_hot(address)).copied().collect();
+    let hot = counts.values().filter(|&&count| count >= HOT_SAMPLES).count() as f64;
+    let Some(lines) = spread(&others).map(|bytes| bytes.value / LINE_BYTES as f64) else {
+        return addresses.to_vec();
+    };
+    // By Poisson's law, of that many lines with as many samples.
+    let each = others.len() as f64 / lines;
+    let by_chance = if lines.is_finite() { lines * each.powi(4) / 24.0 } else { 0.0 };
+    let is_most = 2 * others.len() > addresses.len();
+    if is_most && hot > 2.0 + 3.0 * by_chance { others } else { addresses.to_vec() }
+}
+
+/// The bytes of so many lines as these addresses are spread over.
+fn spread(addresses: &[u64]) -> Option<Estimate> {
     if addresses.len() < LEAST_SAMPLES {
         return None;
     }
@@ -83,18 +143,46 @@ mod tests {
     #[test]
     fn areas_are_told_by_repetitions() {
         for bytes in [4 << 10, 32 << 10, 1 << 20, 4 << 20] {
-            let found = footprint_bytes(&drawn(1024, bytes)).unwrap();
+            let found = footprint_bytes(&drawn(1024, bytes), None).unwrap();
             assert!(found.lo <= bytes as f64 * 1.05 && bytes as f64 <= found.hi * 1.05, "{bytes}: {found:?}");
             assert!(found.lo > bytes as f64 / 3.0, "{bytes}: {found:?}");
         }
-        let far = footprint_bytes(&drawn(1024, 4 << 30)).unwrap();
+        let far = footprint_bytes(&drawn(1024, 4 << 30), None).unwrap();
         assert!(far.hi.is_infinite() && far.lo > f64::from(8 << 20), "{far:?}");
     }
 
     #[test]
     fn one_line_is_one_line_and_few_samples_are_nothing() {
-        let found = footprint_bytes(&[0x40; 100]).unwrap();
+        let found = footprint_bytes(&[0x40; 100], None).unwrap();
         assert_eq!((found.value, found.lo), (64.0, 64.0));
-        assert_eq!(footprint_bytes(&[1, 2, 3]), None);
+        assert_eq!(footprint_bytes(&[1, 2, 3], None), None);
+    }
+
+    #[test]
+    fn hot_lines_do_not_hide_the_many_behind_them() {
+        for hot_lines in [5, 60] {
+            let mut mixed = drawn(700, 1 << 30);
+            mixed.extend((0..300).map(|at| (1 << 40) + at % hot_lines * 64));
+            let far = footprint_bytes(&mixed, None).unwrap();
+            assert!(far.lo > f64::from(4 << 20), "{hot_lines}: {far:?}");
+            let near: Vec<u64> = mixed.iter().rev().take(500).copied().collect();
+            assert!(footprint_bytes(&near, None).unwrap().lo < f64::from(1 << 20), "most of it is hot");
+        }
+    }
+
+    #[test]
+    fn a_stream_goes_over_what_its_samples_cover() {
+        let mut addresses = drawn(1024, 128 << 20);
+        for (step, bytes) in [(8, 128 << 20), (-64, 128 << 20), (256, 32 << 20)] {
+            let found = footprint_bytes(&addresses, Some(step)).unwrap();
+            assert!(found.lo < f64::from(bytes) && f64::from(bytes) < found.hi, "{step}: {found:?}");
+            assert!(found.lo > 0.8 * f64::from(bytes), "{step}: {found:?}");
+        }
+        // The same again elsewhere: what lies between is not read.
+        addresses.extend(drawn(1024, 128 << 20).iter().map(|address| address + (1 << 40)));
+        let twice = footprint_bytes(&addresses, Some(8)).unwrap();
+        assert!((twice.value / f64::from(256 << 20) - 1.0).abs() < 0.1, "{twice:?}");
+        let scattered = footprint_bytes(&drawn(1024, 1 << 40), Some(1 << 20)).unwrap();
+        assert!(scattered.hi.is_infinite(), "{scattered:?}");
     }
 }

@@ -312,7 +312,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             locked: measured_share(counts.locked, samples),
             pattern: by_code.unwrap_or_else(|| pattern(&timed)),
             stride: Quantity::unresolved("hardware samples are too far apart to tell"),
-            footprint: footprint::figure(judge(&addresses, &self.run.caches).footprint),
+            footprint: footprint::figure(judge(&addresses, None, &self.run.caches).footprint),
             object,
             callers_share: match callers.of_samples {
                 0 => Quantity::unresolved("none of its samples has a stack"),

@@ -11,7 +11,7 @@
 use crate::registers::Registers;
 use crate::sites::{SiteId, Sites};
 use heap::layout::{LARGE_FROM, is_chosen, share};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Memory was allocated.
@@ -103,6 +103,8 @@ type Piece = BTreeMap<u64, Live>;
 struct Process {
     pieces: BTreeMap<u64, Arc<Piece>>,
     sites: Arc<HashMap<u64, SiteId>>,
+    /// Pieces in which small allocations were known at some time.
+    small: Arc<BTreeSet<u64>>,
 }
 
 impl Process {
@@ -232,7 +234,11 @@ impl Heaps {
             return;
         }
         self.live += 1;
-        Arc::make_mut(process.pieces.entry(new.address >> PIECE_BITS).or_default()).insert(new.address, live);
+        let piece = new.address >> PIECE_BITS;
+        if new.size < LARGE_FROM && !process.small.contains(&piece) {
+            Arc::make_mut(&mut process.small).insert(piece);
+        }
+        Arc::make_mut(process.pieces.entry(piece).or_default()).insert(new.address, live);
     }
 
     pub fn freed(&mut self, process: u32, address: u64, time_ns: u64) {
@@ -306,6 +312,17 @@ impl Heaps {
     /// Whether nothing can be known of an address at this time, since its page was not chosen.
     pub fn is_unknown(&self, process: u32, address: u64, time_ns: u64) -> bool {
         self.was_told_of(process) && !is_chosen(address, self.threshold_at(time_ns))
+    }
+
+    /// Whether an area of memory is none that allocators hand out in small parts: so many of its
+    /// pages were chosen that some of these would be known.
+    pub fn has_no_small(&self, process: u32, start: u64, end: u64) -> bool {
+        const ENOUGH_CHOSEN: f64 = 16.0;
+        let chosen = end.saturating_sub(start) as f64 / 4096.0 * self.share();
+        let Some(process) = self.processes.get(&process).filter(|_| chosen >= ENOUGH_CHOSEN) else {
+            return false;
+        };
+        process.small.range(start >> PIECE_BITS..=end.saturating_sub(1) >> PIECE_BITS).next().is_none()
     }
 
     /// The share of the pages that was chosen in the end.
@@ -397,6 +414,20 @@ mod tests {
                 && !heaps.is_unknown(1, gone, 99)
                 && !heaps.is_unknown(2, gone, 100)
         );
+    }
+
+    #[test]
+    fn what_a_program_maps_itself_holds_no_allocations() {
+        let (mut heaps, site) = heaps();
+        for page in 0..1000_u64 {
+            allocate(&mut heaps, site, AT + 4096 * page, 64, 1);
+        }
+        let (end, other) = (AT + 4096 * 1000, AT + (1 << 30));
+        heaps.freed(1, AT, 2);
+        assert!(!heaps.has_no_small(1, AT, end) && heaps.has_no_small(1, other, other + (4 << 20)));
+        heaps.lowered(u32::MAX / 1000, 3);
+        assert!(!heaps.has_no_small(1, other, other + (4 << 20)), "too few of its pages were chosen");
+        assert!(!heaps.has_no_small(2, other, other + (4 << 20)), "another process");
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! the footprint lies in it.
 
 use crate::footprint::footprint_bytes;
-use crate::probes::latency::Latency;
-use records::profile::Level;
+use crate::probes::latency::{ASTRAY, Latency};
+use records::profile::{Level, Pattern};
 use units::{Bytes, Estimate};
 
 /// The sizes of a core's caches, as far as they are known.
@@ -27,18 +27,28 @@ pub struct Judged {
     pub beyond_l2: bool,
     pub because: String,
     pub footprint: Option<Estimate>,
+    /// Its addresses fit into a cache of the core's own, and its lines come from farther all the
+    /// same.
+    pub is_farther: bool,
 }
 
-/// The level that serves loads of these addresses.
-pub fn judge(addresses: &[u64], caches: &CacheSizes) -> Judged {
-    let Some(footprint) = footprint_bytes(addresses) else {
+/// The level that serves loads of these addresses; `step` is from one to the next, if they are a
+/// stream.
+pub fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -> Judged {
+    let judged = |level, beyond_l2, because, footprint| Judged {
+        level,
+        beyond_l2,
+        because,
+        footprint,
+        is_farther: false,
+    };
+    let Some(footprint) = footprint_bytes(addresses, step) else {
         let because = format!("only {} addresses were sampled", addresses.len());
-        return Judged { level: Level::Unresolved, beyond_l2: false, because, footprint: None };
+        return judged(Level::Unresolved, false, because, None);
     };
     let (Some(l1), Some(l2)) = (caches.l1, caches.l2) else {
         let because = "the sizes of the caches are not known".to_owned();
-        let footprint = Some(footprint);
-        return Judged { level: Level::Unresolved, beyond_l2: false, because, footprint };
+        return judged(Level::Unresolved, false, because, Some(footprint));
     };
     let levels = [(Level::L1, Some(l1)), (Level::L2, Some(l2)), (Level::L3, caches.l3)];
     let level_of = |bytes: f64| {
@@ -54,21 +64,28 @@ pub fn judge(addresses: &[u64], caches: &CacheSizes) -> Judged {
         } else {
             format!("its addresses are spread over about {}", says(footprint.value))
         };
-        return Judged { level: least, beyond_l2, because, footprint: Some(footprint) };
+        return judged(least, beyond_l2, because, Some(footprint));
     }
     let most = if footprint.hi.is_infinite() { "more".to_owned() } else { says(footprint.hi).to_string() };
     let because = format!("its addresses are spread over {} to {most}", says(footprint.lo));
-    Judged { level: Level::Unresolved, beyond_l2, because, footprint: Some(footprint) }
+    judged(Level::Unresolved, beyond_l2, because, Some(footprint))
 }
 
 impl Judged {
     /// With what its probes saw. That a line came from memory is measured; which cache it came from
     /// otherwise is not, so that stays judged by the footprint. `threads` execute the load.
+    ///
+    /// Nor does it tell much that lines are near when a thread is stopped: the core has fetched them
+    /// ahead of a stream, or executed the load before it came to the instruction in front of it.
+    /// Only a chain's next address is not known so early.
     #[must_use]
-    pub fn with_probes(self, seen: Option<&Latency>, threads: usize) -> Self {
+    pub fn with_probes(self, seen: Option<&Latency>, threads: usize, pattern: Pattern) -> Self {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;
+        if seen.from_memory.value < ASTRAY && matches!(self.level, Level::L1 | Level::L2 | Level::L3) {
+            return self;
+        }
         if seen.time_in_memory >= 0.5 && self.level == Level::L1 && threads > 1 {
             // Lines that are read again and again do not come from memory each time.
             let because = format!(
@@ -82,9 +99,10 @@ impl Judged {
                 "{share:.0}% of {} probes went to memory, and took {most_time:.0}% of the time",
                 seen.probes
             );
-            return Self { level: Level::Dram, beyond_l2: true, because, ..self };
+            let is_farther = matches!(self.level, Level::L1 | Level::L2);
+            return Self { level: Level::Dram, beyond_l2: true, because, is_farther, ..self };
         }
-        if self.level == Level::Dram {
+        if self.level == Level::Dram && pattern == Pattern::Chain && seen.from_memory.value < ASTRAY / 2.0 {
             let because = format!("{}; but {share:.0}% of {} probes went there", self.because, seen.probes);
             return Self { level: Level::Unresolved, because, ..self };
         }
@@ -116,7 +134,7 @@ mod tests {
         for (bytes, level) in
             [(8 << 10, Level::L1), (256 << 10, Level::L2), (2 << 20, Level::L3), (1 << 30, Level::Dram)]
         {
-            assert_eq!(judge(&drawn(1024, bytes), &CACHES).level, level, "{bytes}");
+            assert_eq!(judge(&drawn(1024, bytes), None, &CACHES).level, level, "{bytes}");
         }
     }
 
@@ -125,23 +143,30 @@ mod tests {
         let seen = |time_in_memory| Latency {
             probes: 100,
             mean_ns: Estimate::exact(80.0),
-            from_memory: Estimate::exact(0.6),
+            from_memory: Estimate::exact(if time_in_memory < 0.5 { 0.02 } else { 0.6 }),
             time_in_memory,
         };
-        let level = |bytes, time, threads| {
-            judge(&drawn(1024, bytes), &CACHES).with_probes(Some(&seen(time)), threads).level
+        let with = |bytes, time, threads, pattern| {
+            judge(&drawn(1024, bytes), None, &CACHES).with_probes(Some(&seen(time)), threads, pattern)
         };
+        let level = |bytes, time, threads| with(bytes, time, threads, Pattern::Chain).level;
         assert_eq!(level(256 << 10, 0.9, 1), Level::Dram, "what is measured counts");
         assert_eq!(level(256 << 10, 0.1, 1), Level::L2);
         assert_eq!(level(1 << 30, 0.1, 1), Level::Unresolved, "large, and yet near");
+        assert_eq!(with(1 << 30, 0.1, 1, Pattern::Parallel).level, Level::Dram, "executed ahead");
+        let few = Latency { from_memory: Estimate::exact(0.05), ..seen(0.9) };
+        let judged = judge(&drawn(1024, 256 << 10), None, &CACHES);
+        assert_eq!(judged.with_probes(Some(&few), 1, Pattern::Chain).level, Level::L2, "by chance");
+        assert!(with(256 << 10, 0.9, 1, Pattern::Chain).is_farther);
+        assert!(!with(1 << 30, 0.9, 1, Pattern::Chain).is_farther);
         assert_eq!((level(64, 0.9, 2), level(64, 0.9, 1)), (Level::Dirty, Level::Dram));
     }
 
     #[test]
     fn what_may_lie_in_two_levels_stays_unresolved() {
-        assert_eq!(judge(&drawn(1024, 1 << 20), &CACHES).level, Level::Unresolved);
-        assert_eq!(judge(&drawn(64, 1 << 30), &CACHES).level, Level::Unresolved, "too few samples");
-        assert_eq!(judge(&drawn(5, 1 << 30), &CACHES).footprint, None);
-        assert_eq!(judge(&drawn(1024, 8 << 10), &CacheSizes::default()).level, Level::Unresolved);
+        assert_eq!(judge(&drawn(1024, 1 << 20), None, &CACHES).level, Level::Unresolved);
+        assert_eq!(judge(&drawn(64, 1 << 30), None, &CACHES).level, Level::Unresolved, "too few samples");
+        assert_eq!(judge(&drawn(5, 1 << 30), None, &CACHES).footprint, None);
+        assert_eq!(judge(&drawn(1024, 8 << 10), None, &CacheSizes::default()).level, Level::Unresolved);
     }
 }

@@ -85,9 +85,11 @@ impl<'t, 'd> Objects<'t, 'd> {
             };
         }
         let object = self.at(sample.process, address, stack_pointer);
-        let is_heap = object.as_ref().is_some_and(|object| object.is_heap);
+        let heap = object.as_ref().and_then(|object| object.heap);
+        // What a program maps itself holds no allocations.
+        let heap = heap.filter(|(start, end)| !self.tally.heaps.has_no_small(sample.process, start.0, end.0));
         let object = object.map(|found| found.object);
-        if is_heap && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns) {
+        if heap.is_some() && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns) {
             return Found::NotChosen(object);
         }
         object.map_or(Found::Nothing, Found::Object)
@@ -123,7 +125,8 @@ impl<'t, 'd> Objects<'t, 'd> {
         }
         let (mapping, mapped) = mapped?;
         let is_heap = matches!(&mapped.name[..], b"[heap]" | b"//anon" | b"");
-        Some(Placed { object: area(mapped, mapping.end.0 - mapping.start.0), is_heap })
+        let heap = is_heap.then_some((mapping.start, mapping.end));
+        Some(Placed { object: area(mapped, mapping.end.0 - mapping.start.0), heap })
     }
 
     /// The variable there, if the address lies in a module's memory.
@@ -160,13 +163,13 @@ impl<'t, 'd> Objects<'t, 'd> {
 /// An object by symbols and mappings.
 struct Placed {
     object: Object,
-    /// Memory that allocators hand out.
-    is_heap: bool,
+    /// From where to where it lies, if it is memory that allocators may hand out.
+    heap: Option<(Avma, Avma)>,
 }
 
 impl Placed {
     fn variable(object: Object) -> Self {
-        Self { object, is_heap: false }
+        Self { object, heap: None }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::level::judge;
 use crate::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
 use crate::objects::{Objects, Variables};
 use crate::pattern::{Timed, pattern};
-use crate::probes::latency::{Latency, latency};
+use crate::probes::latency::{latency, of_load};
 use crate::probes::stride::stride;
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
@@ -161,8 +161,29 @@ struct Listed {
     gathered: Gathered,
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
-    /// Of loads that were probed, with their samples.
-    latencies: Vec<(u64, Latency)>,
+    latencies: Vec<LoadLatency>,
+}
+
+/// The latency of a load that was probed.
+struct LoadLatency {
+    samples: u64,
+    latency: Estimate,
+    /// Probes tell it.
+    is_measured: bool,
+    /// What they saw.
+    seen: Estimate,
+    /// The load's number among those that are listed.
+    listed: Option<usize>,
+}
+
+impl LoadLatency {
+    fn quantity(&self) -> Quantity {
+        if self.is_measured {
+            Quantity::measured(self.latency, Unit::Nanos)
+        } else {
+            Quantity::modelled(self.latency, Unit::Nanos)
+        }
+    }
 }
 
 impl Listed {
@@ -294,10 +315,23 @@ impl Listed {
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let seen = run.timing.as_ref().and_then(|timing| latency(probes, timing));
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
-        let judged = judge(&addresses, &run.caches).with_probes(seen.as_ref(), threads.len());
-        if let Some(seen) = seen {
-            self.latencies.push((waited.samples, seen));
-        }
+        let pattern = by_code.unwrap_or_else(|| pattern(&timed));
+        let step = stride(probes);
+        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches).with_probes(
+            seen.as_ref(),
+            threads.len(),
+            pattern,
+        );
+        let told =
+            run.timing.as_ref().and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, timing));
+        let listed = (waited.samples >= LEAST_LISTED).then_some(self.loads.len());
+        let told = told.zip(seen).map(|((latency, is_measured), seen)| LoadLatency {
+            samples: waited.samples,
+            latency,
+            is_measured,
+            seen: seen.mean_ns,
+            listed,
+        });
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
         let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
@@ -306,7 +340,6 @@ impl Listed {
         if waited.samples < LEAST_LISTED {
             return;
         }
-        let pattern = by_code.unwrap_or_else(|| pattern(&timed));
         let frames = source.frames(address);
         let (own, inlined) = frames.split_last().expect("an address has a frame");
         let line = frames[0].line.as_ref();
@@ -315,14 +348,15 @@ impl Listed {
         let each = beside.map(|beside| {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             let each = stall_each(waited.samples, beside, sharp);
-            match seen.zip(run.timing) {
-                Some((seen, timing)) => bounded(each, seen.mean_ns, timing.ticks_a_ns),
+            match told.as_ref().zip(run.timing) {
+                Some((told, timing)) => bounded(each, told.latency, timing.ticks_a_ns),
                 None => each,
             }
         });
         if let Some(number) = number {
             let by = &mut self.gathered.by[number as usize];
             (by.listed, by.each) = (Some(self.loads.len()), each);
+            by.is_farther = judged.is_farther;
         }
         let load = StallingLoad {
             module: file.path.clone(),
@@ -336,10 +370,7 @@ impl Listed {
             stall,
             samples: waited.samples,
             threads: threads.len(),
-            latency: match seen {
-                Some(seen) => Quantity::measured(seen.mean_ns, Unit::Nanos),
-                None => Quantity::unresolved(NO_PROBES),
-            },
+            latency: told.as_ref().map_or_else(|| Quantity::unresolved(NO_PROBES), LoadLatency::quantity),
             latency_share: Quantity::unresolved(NO_LATENCY),
             from_memory: match seen {
                 Some(seen) => Quantity::measured(seen.from_memory, Unit::Ratio),
@@ -353,7 +384,7 @@ impl Listed {
             beyond_l2: judged.beyond_l2,
             level_because: judged.because,
             pattern,
-            stride: match stride(probes) {
+            stride: match step {
                 Some(bytes) => Quantity::measured(Estimate::exact(bytes as f64), Unit::Bytes),
                 None => Quantity::unresolved("its addresses are not seen to follow one another evenly"),
             },
@@ -375,6 +406,7 @@ impl Listed {
             },
         };
         self.loads.push(load);
+        self.latencies.extend(told);
     }
 
     /// These loads wait for lines that other threads write, whatever their footprint says.
@@ -388,6 +420,10 @@ impl Listed {
             load.beyond_l2 = true;
             self.beyond_l2 += load.samples;
             "other threads write to its lines at the same time".clone_into(&mut load.level_because);
+            for told in self.latencies.iter_mut().filter(|told| told.listed == Some(number)) {
+                (told.latency, told.is_measured) = (told.seen, true);
+                load.latency = told.quantity();
+            }
         }
     }
 
@@ -501,22 +537,27 @@ fn harvestable(stalled: u64, all: u64, each: Estimate, cost: Estimate) -> Quanti
 /// Why a load has no latency.
 const NO_PROBES: &str = "it was not probed often enough";
 
-/// The mean over the loads that were probed, each by its stall.
-fn average_latency(latencies: &[(u64, Latency)]) -> Quantity {
-    let all: f64 = latencies.iter().map(|(samples, _)| *samples as f64).sum();
+/// The mean over the loads whose latency is known, each by its stall.
+fn average_latency(latencies: &[LoadLatency]) -> Quantity {
+    let all: f64 = latencies.iter().map(|told| told.samples as f64).sum();
     if all == 0.0 {
         return Quantity::unresolved("no load was probed often enough");
     }
-    let part = |samples: u64| samples as f64 / all;
-    let mean: f64 = latencies.iter().map(|(samples, seen)| part(*samples) * seen.mean_ns.value).sum();
-    let off = |end: fn(&Estimate) -> f64| -> f64 {
-        let squares = latencies
-            .iter()
-            .map(|(samples, seen)| (part(*samples) * (end(&seen.mean_ns) - seen.mean_ns.value)).powi(2));
-        squares.sum::<f64>().sqrt()
+    let mean = |of: fn(&LoadLatency) -> f64| -> f64 {
+        latencies.iter().map(|told| told.samples as f64 / all * of(told)).sum()
     };
-    let (below, above) = (off(|mean| mean.lo), off(|mean| mean.hi));
-    Quantity::measured(Estimate::new(mean, (mean - below).max(0.0), mean + above), Unit::Nanos)
+    let off = |of: fn(&LoadLatency) -> f64| -> f64 {
+        latencies.iter().map(|told| (told.samples as f64 / all * of(told)).powi(2)).sum::<f64>().sqrt()
+    };
+    let value = mean(|told| told.latency.value);
+    let below = off(|told| told.latency.value - told.latency.lo);
+    let above = off(|told| told.latency.hi - told.latency.value);
+    let mean = Estimate::new(value, (value - below).max(0.0), value + above);
+    if latencies.iter().all(|told| told.is_measured) {
+        Quantity::measured(mean, Unit::Nanos)
+    } else {
+        Quantity::modelled(mean, Unit::Nanos)
+    }
 }
 
 /// What a probe tells in place of a sample.

@@ -18,7 +18,7 @@ pub(super) struct Weights {
 
 /// Where there is no machine record: common processors' L1 takes this, and memory more than that,
 /// which no L3 of theirs does.
-const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0 };
+const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0, levels: [None; 4] };
 
 impl Weights {
     pub(super) fn of(host: &Host) -> Self {
@@ -50,13 +50,15 @@ impl Weights {
 /// What is nearer to memory's latency than to that of the last cache, by their ratio, came from
 /// memory.
 fn latencies(machine: &Machine) -> Option<Latencies> {
-    let ns = |name: &str| {
+    let measured = |name: &str| {
         let level = machine.levels.iter().find(|level| level.name == name)?;
-        level.latency.ns.value()
+        level.latency.ns.estimate()
     };
+    let ns = |name: &str| measured(name).map(|latency| latency.value);
     let (l1_ns, memory) = (ns("L1")?, ns("DRAM")?);
     let last = ["L3", "L2"].into_iter().find_map(ns)?;
-    Some(Latencies { l1_ns, memory_from_ns: (last * memory).sqrt() })
+    let levels = ["L1", "L2", "L3", "DRAM"].map(measured);
+    Some(Latencies { l1_ns, memory_from_ns: (last * memory).sqrt(), levels })
 }
 
 /// The sizes of the caches as the kernel claims them: those of the first CPU.

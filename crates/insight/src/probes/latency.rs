@@ -2,6 +2,7 @@
 
 use crate::share::share;
 use crate::tally::Probe;
+use records::profile::{Level, Pattern};
 use units::Estimate;
 
 /// How long loads take on this machine, as far as it matters here.
@@ -11,6 +12,22 @@ pub struct Latencies {
     pub l1_ns: f64,
     /// From here on the line came from memory, not from a cache.
     pub memory_from_ns: f64,
+    /// From L1, L2, L3 and memory, as far as the machine was measured.
+    pub levels: [Option<Estimate>; 4],
+}
+
+impl Latencies {
+    /// What a load from this level takes.
+    pub fn of(&self, level: Level) -> Option<Estimate> {
+        let number = match level {
+            Level::L1 => 0,
+            Level::L2 => 1,
+            Level::L3 => 2,
+            Level::Dram => 3,
+            _ => return None,
+        };
+        self.levels[number]
+    }
 }
 
 /// How the ticks of probes are read.
@@ -21,12 +38,18 @@ pub struct Timing {
     /// A load that the cache behind L2 serves: what it takes, and what probes say beyond L1.
     pub cache_ns: f64,
     pub probed_ns: f64,
+    /// What they say beyond L1 of a line that L1 holds: stopping a thread has taken its room there.
+    pub near_ns: f64,
 }
 
 impl Timing {
-    /// From here on the line came from memory.
+    /// From here on the line came from memory. Where the machine was measured, that is known better
+    /// than by a short look, which other programs disturb.
     fn memory_from_ns(&self) -> f64 {
-        self.latencies.memory_from_ns.max(1.4 * self.cache_ns)
+        match self.latencies.of(Level::Dram) {
+            Some(_) => self.latencies.memory_from_ns,
+            None => self.latencies.memory_from_ns.max(1.4 * self.cache_ns),
+        }
     }
 
     /// By how much a load that a cache served may look faster than it is: probes see some cores'
@@ -49,6 +72,9 @@ pub struct Latency {
 
 /// A page fault or an interrupt took longer than any level of memory does.
 const INTERRUPTED_NS: f64 = 10_000.0;
+/// Of a load that a cache serves, so many probes may go to memory: they stop the thread, and other
+/// programs run meanwhile.
+pub(crate) const ASTRAY: f64 = 0.1;
 /// Fewer say nothing.
 const LEAST_PROBES: usize = 16;
 /// Probes of a burst follow one another; between bursts there is at least this.
@@ -57,12 +83,11 @@ const Z: f64 = 1.959_964;
 
 /// The latency that these probes of a load saw.
 pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
-    let mut again: Vec<u32> = probes.iter().map(|p| p.ticks.1).filter(|&ticks| ticks > 0).collect();
+    let again: Vec<u32> = probes.iter().map(|p| p.ticks.1).filter(|&ticks| ticks > 0).collect();
     if again.len() < LEAST_PROBES {
         return None;
     }
-    again.sort_unstable();
-    let base = f64::from(again[again.len() / 2]);
+    let base = usual_ticks(again);
     let mut seen: Vec<(u64, f64)> = probes
         .iter()
         .filter(|probe| probe.ticks.0 > 0)
@@ -89,6 +114,41 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
         from_memory,
         time_in_memory: if sum > 0.0 { far.iter().sum::<f64>() / sum } else { 0.0 },
     })
+}
+
+/// What a load takes: by its probes where they can tell, else by its level.
+///
+/// They cannot tell what comes from a cache: stopping the thread has gone through the caches, too.
+/// Nor what is read in no chain: the core has fetched it before it comes to the instruction in front
+/// of which it stops. `false`: by the level.
+pub fn of_load(
+    seen: Option<&Latency>,
+    level: Level,
+    pattern: Pattern,
+    timing: &Timing,
+) -> Option<(Estimate, bool)> {
+    let seen = seen?;
+    let of_level = timing.latencies.of(level);
+    // What takes longer for sure waits for more than its line: for the walk of a page table.
+    let near = |of_level: Estimate| seen.mean_ns.lo < of_level.hi + 1.5 * timing.near_ns;
+    let is_hidden = match level {
+        Level::L1 | Level::L2 | Level::L3 => seen.from_memory.value < ASTRAY && of_level.is_some_and(near),
+        Level::Dram => pattern == Pattern::Parallel || seen.from_memory.value < 0.5,
+        _ => false,
+    };
+    match of_level.filter(|_| is_hidden) {
+        Some(of_level) => Some((of_level, false)),
+        None => Some((seen.mean_ns, true)),
+    }
+}
+
+/// What a second reading usually takes: the mean of all but those that something interrupted. Some
+/// counters move in steps of several nanoseconds; a median would be a step.
+pub fn usual_ticks(mut again: Vec<u32>) -> f64 {
+    again.sort_unstable();
+    let most = 2 * again.get(again.len() / 2).copied().unwrap_or(0).max(1);
+    let usual = &again[..again.partition_point(|&ticks| ticks <= most)];
+    usual.iter().map(|&ticks| f64::from(ticks)).sum::<f64>() / usual.len().max(1) as f64
 }
 
 /// Of the mean: probes of one burst are alike, so bursts are what counts.
@@ -123,9 +183,10 @@ mod tests {
 
     const TIMING: Timing = Timing {
         ticks_a_ns: 2.0,
-        latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0 },
+        latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4] },
         cache_ns: 20.0,
         probed_ns: 18.5,
+        near_ns: 8.0,
     };
 
     fn probe(time_ns: u64, first: u32) -> Probe {
@@ -143,6 +204,40 @@ mod tests {
         assert!(found.mean_ns.lo > 10.0 && found.mean_ns.lo < 20.0 && found.mean_ns.hi > 35.0, "{found:?}");
         assert!((found.from_memory.value - 0.25).abs() < 1e-9 && found.time_in_memory > 0.9);
         assert_eq!(latency(&probes[..10], &TIMING), None);
+    }
+
+    #[test]
+    fn what_probes_cannot_tell_is_by_the_level() {
+        let known = |ns: f64| Some(Estimate::exact(ns));
+        let levels = [known(1.5), known(5.0), known(20.0), known(120.0)];
+        let timing = Timing { latencies: Latencies { levels, ..TIMING.latencies }, ..TIMING };
+        let seen = |from_memory| Latency {
+            probes: 100,
+            mean_ns: Estimate::new(70.0, if from_memory < 0.05 { 10.0 } else { 60.0 }, 90.0),
+            from_memory: Estimate::exact(from_memory),
+            time_in_memory: 0.5,
+        };
+        let of = |from_memory, level, pattern| {
+            of_load(Some(&seen(from_memory)), level, pattern, &timing).map(|(ns, by)| (ns.value, by))
+        };
+        assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((70.0, true)));
+        assert_eq!(of(0.9, Level::Dram, Pattern::Parallel), Some((120.0, false)));
+        assert_eq!(of(0.1, Level::Dram, Pattern::Stream), Some((120.0, false)), "fetched ahead");
+        assert_eq!(of(0.01, Level::L2, Pattern::Chain), Some((5.0, false)));
+        assert_eq!(of(0.3, Level::L2, Pattern::Chain), Some((70.0, true)), "not all of it is there");
+        assert_eq!(of(0.06, Level::L2, Pattern::Chain), Some((70.0, true)), "walks of page tables");
+        assert_eq!(of(0.9, Level::Dirty, Pattern::Chain), Some((70.0, true)));
+        assert_eq!(of_load(None, Level::L2, Pattern::Chain, &timing), None);
+        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, &TIMING);
+        assert_eq!(unknown, Some((seen(0.0).mean_ns, true)), "the machine was not measured");
+    }
+
+    #[test]
+    fn a_coarse_counter_is_averaged() {
+        // Of 60 ticks, in steps of 25; and what an interrupt takes.
+        let steps = (0..100).map(|n| if n % 5 < 2 { 75 } else { 50 }).chain([5000; 3]);
+        assert!((usual_ticks(steps.collect()) - 60.0).abs() < 1e-9);
+        assert_eq!(usual_ticks(Vec::new()), 0.0);
     }
 
     #[test]

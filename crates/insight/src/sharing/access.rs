@@ -1,5 +1,7 @@
 //! One access to data.
 
+use crate::registers::Registers;
+
 /// An access, or the samples of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Access {
@@ -25,4 +27,5 @@ pub(crate) struct Moment {
     pub time_ns: u64,
     /// Samples that it stands for.
     pub weight: f64,
+    pub registers: Option<Registers>,
 }

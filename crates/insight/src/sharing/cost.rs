@@ -18,14 +18,17 @@
 //! the comparison shows less than sharing costs. Of these the stall on the lines while another
 //! thread uses them is what padding may save, and the time of the whole functions meanwhile is the
 //! upper end.
+//!
+//! Where a register of the loop tells its progress (see `progress.rs`), none of this is needed.
 
 use super::access::{Access, Moment};
+use super::progress::{saved_together, usual_distance_ns};
 use super::together::is_near;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Estimate;
 
-/// A thread is alone if no other one was sampled in the functions in question so near: four times
-/// the distance of samples.
+/// A thread is alone if no other one was sampled in the functions in question so near, or within
+/// twice the distance of samples.
 const NEAR_NS: u64 = 1_000_000;
 /// Samples alone and beside the lines that tell how it is alone.
 const LEAST_ALONE: f64 = 16.0;
@@ -46,6 +49,8 @@ pub(super) struct Split {
     on: [f64; 2],
     /// In the functions in question.
     whole: [f64; 2],
+    /// The part of the time together that threads would need less alone, where that shows.
+    saved: Option<Estimate>,
 }
 
 /// Splits the run's samples. `accesses` are those in conflict, `moments` all samples of the
@@ -63,23 +68,32 @@ pub(super) fn split(accesses: &[&Access], moments: &[Moment]) -> Option<Split> {
     for times in times.values_mut() {
         times.sort_unstable();
     }
+    let own: Vec<Moment> =
+        moments.iter().filter(|moment| threads.contains(&(moment.process, moment.thread))).copied().collect();
+    let near_ns = NEAR_NS.max(2 * usual_distance_ns(&own).unwrap_or(0));
     let is_together = |process: u32, thread: u32, at: u64| {
         let mut others = times.iter().filter(|((of, other), _)| *of == process && *other != thread);
-        others.any(|(_, times)| is_near(times, at, NEAR_NS))
+        others.any(|(_, times)| is_near(times, at, near_ns))
     };
     // Together, then alone.
     let (mut on, mut whole) = ([0.0; 2], [0.0; 2]);
     for access in accesses {
         on[usize::from(!is_together(access.process, access.thread, access.time_ns))] += access.weight;
     }
-    for moment in moments.iter().filter(|moment| threads.contains(&(moment.process, moment.thread))) {
+    for moment in &own {
         whole[usize::from(!is_together(moment.process, moment.thread, moment.time_ns))] += moment.weight;
     }
-    Some(Split { on, whole })
+    let saved = saved_together(&own, |m| is_together(m.process, m.thread, m.time_ns));
+    Some(Split { on, whole, saved })
+}
+
+/// What sharing costs, by how much threads get done together and alone.
+pub(super) fn by_progress(split: &Split) -> Option<Estimate> {
+    split.saved.map(|saved| saved.scaled(split.whole[0]))
 }
 
 /// What the run shows: samples that sharing costs. `None` if no thread is alone for long.
-pub(super) fn observed(Split { on, whole }: Split) -> Option<Estimate> {
+pub(super) fn observed(Split { on, whole, .. }: Split) -> Option<Estimate> {
     let beside = [(whole[0] - on[0]).max(0.0), (whole[1] - on[1]).max(0.0)];
     if beside[1] < LEAST_ALONE || on[1] < 1.0 {
         return None;
@@ -119,7 +133,7 @@ mod tests {
     /// A second of a thread that is sampled each 250 µs, `on` of four times on the line.
     fn second(thread: u32, from_ms: u64, on: u64) -> (Vec<Access>, Vec<Moment>) {
         let at = |n: u64| from_ms * 1_000_000 + n * 250_000;
-        let moment = |n| Moment { process: 1, thread, time_ns: at(n), weight: 1.0 };
+        let moment = |n| Moment { process: 1, thread, time_ns: at(n), weight: 1.0, registers: None };
         let access = |n| Access {
             process: 1,
             thread,
@@ -155,7 +169,7 @@ mod tests {
 
     #[test]
     fn plain_stores_cost_the_stall_while_threads_are_together() {
-        let cost = of_plain_stores(Split { on: [400.0, 300.0], whole: [900.0, 700.0] });
+        let cost = of_plain_stores(Split { on: [400.0, 300.0], whole: [900.0, 700.0], saved: None });
         assert_eq!((cost.value, cost.hi), (400.0, 900.0));
         assert!(cost.lo < 400.0);
     }

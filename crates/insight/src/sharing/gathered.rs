@@ -24,6 +24,8 @@ pub(crate) struct By {
     /// The number of the load among those that are listed.
     pub listed: Option<usize>,
     pub each: Option<Estimate>,
+    /// What it reads fits into a cache of the core's own, and comes from farther all the same.
+    pub is_farther: bool,
     /// It locks its line: it waits for all stores before it, even if the line is private.
     pub locks: bool,
 }
@@ -69,7 +71,8 @@ impl Gathered {
         let is_written = is_write(&memory) || is_stored_nearby(&source.code, address, &memory);
         let number = self.named(source, address, samples);
         let told = |kept: &Kept| match data_address(&instruction, &kept.sample.registers?) {
-            Ok(DataAddress::Read(at)) => Some((*kept, at)),
+            // The next step along a list is as good: it is about to be read.
+            Ok(DataAddress::Read(at) | DataAddress::Next(at)) => Some((*kept, at)),
             _ => None,
         };
         let known: Vec<(Kept, u64)> = kept.iter().filter_map(told).collect();
@@ -124,6 +127,7 @@ impl Gathered {
             thread: kept.sample.thread,
             time_ns: kept.sample.time_ns,
             weight,
+            registers: kept.sample.registers,
         };
         self.moments.entry(unit).or_default().extend(kept.iter().map(moment));
     }
@@ -139,6 +143,7 @@ impl Gathered {
             samples,
             listed: None,
             each: None,
+            is_farther: false,
             locks: locks(source.code.instruction(address)),
         });
         self.by.len() as u32 - 1

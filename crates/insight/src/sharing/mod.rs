@@ -6,6 +6,8 @@
 //! together     whether two threads use a line at the same time
 //! lines        accesses by line, offset and thread: false sharing, true sharing, or none
 //! cost         what the sharing of lines costs
+//! farther      lines that other cores hold, too many to show one by one
+//! progress     the same by what threads get done
 //! first_touch  memory that one thread makes and several use
 //! says         all of it as records and findings
 //! sampled      the same of what hardware samples show: lines that other cores had modified
@@ -18,9 +20,11 @@
 
 pub(crate) mod access;
 mod cost;
+mod farther;
 mod first_touch;
 mod gathered;
 mod lines;
+mod progress;
 mod sampled;
 pub(crate) mod sampled_from;
 mod says;

@@ -1,7 +1,8 @@
 //! Shared lines as the record has them, and what to do about them.
 
 use super::access::{Access, Moment};
-use super::cost::{observed, of_plain_stores, saved, split};
+use super::cost::{by_progress, observed, of_plain_stores, saved, split};
+use super::farther::taken;
 use super::first_touch::{Touched, touched};
 use super::gathered::{By, Gathered};
 use super::lines::{Kind, Line, Part, lines};
@@ -160,9 +161,13 @@ fn gain(
     let hits = Estimate::new(sum[0], least, most);
     let locked = |(by, weight): (&u32, &f64)| if gathered.by[*by as usize].locks { *weight } else { 0.0 };
     let locks = code.iter().map(locked).sum::<f64>() >= 0.5 * weight;
-    let samples = match split(&accesses, &moments) {
-        Some(split) if !locks => of_plain_stores(split),
-        split => split
+    let split = split(&accesses, &moments);
+    // The registers of several functions count different things.
+    let progress = split.as_ref().filter(|_| units.len() == 1).and_then(by_progress);
+    let samples = match (progress, split) {
+        (Some(progress), _) => progress,
+        (None, Some(split)) if !locks => of_plain_stores(split),
+        (None, split) => split
             .and_then(observed)
             .map_or(hits, |observed| Estimate { hi: observed.hi.max(sum[0]), ..observed }),
     };
@@ -287,7 +292,10 @@ fn dirty(gathered: &Gathered, found: &[Line]) -> Vec<usize> {
         let by = &gathered.by[*by as usize];
         by.listed.filter(|_| *weight >= 0.5 * by.samples as f64)
     };
-    disturbed.iter().filter_map(is_mostly).collect()
+    let mut dirty: Vec<usize> = disturbed.iter().filter_map(is_mostly).chain(taken(gathered)).collect();
+    dirty.sort_unstable();
+    dirty.dedup();
+    dirty
 }
 
 fn record(gathered: &Gathered, line: &Line, all: u64) -> SharedLine {
