@@ -6,13 +6,15 @@ use crate::prepared::Prepared;
 use records::profile::{FindingKind, Pattern, Profile, StallingLoad};
 use std::ffi::OsString;
 
-/// A change.
+/// A change. The first two need nothing of the program's source; the last is the program's own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Huge pages for what `malloc` hands out.
     HugePages,
     /// A prefetch ahead of a load whose addresses are a fixed step apart.
     Prefetch(Prefetched),
+    /// What the program itself does otherwise when it gets further arguments.
+    Variant { kind: FindingKind, says: String, arguments: Vec<OsString> },
 }
 
 /// Less stall than this is not worth a trial.
@@ -57,6 +59,7 @@ impl Change {
         match self {
             Self::HugePages => FindingKind::HugePages,
             Self::Prefetch(_) => FindingKind::Prefetch,
+            Self::Variant { kind, .. } => *kind,
         }
     }
 
@@ -68,6 +71,7 @@ impl Change {
                 let function = load.function.as_deref().unwrap_or("?");
                 format!("a prefetch ahead of the load at {:#x} in {function}", load.address)
             }
+            Self::Variant { says, .. } => says.clone(),
         }
     }
 
@@ -76,6 +80,9 @@ impl Change {
         match self {
             Self::HugePages => huge_pages().map(|prepared| vec![prepared]),
             Self::Prefetch(load) => prefetched::prepare(load, program),
+            Self::Variant { arguments, .. } => {
+                Ok(vec![Prepared { arguments: arguments.clone(), ..Prepared::default() }])
+            }
         }
     }
 }

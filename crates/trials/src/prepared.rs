@@ -11,6 +11,8 @@ pub(crate) struct Prepared {
     /// The file to execute in place of the program's.
     pub program: Option<PathBuf>,
     pub environment: Vec<(OsString, OsString)>,
+    /// Behind the program's own.
+    pub arguments: Vec<OsString>,
     /// Files that are there for as long as this is.
     pub files: Option<tempfile::TempDir>,
 }
