@@ -1,4 +1,4 @@
-# make tour      builds Gleaner, shows what this machine allows, and measures it
+# make tour      builds Gleaner, and shows in two to three minutes what it does; ends by naming a page
 # make check     formatting, lints, unit tests, each verb once (90 s; five minutes the first time)
 # make test      all that can be tested here; installs what is missing, names what it skips
 # make test-long  all variants, real programs and files of this system (hours; can be resumed)
@@ -9,6 +9,9 @@
 # make test-harvest  'gleaner harvest' with real programs; RECORD=FILE (half an hour)
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make soak      threads that come and go under scavengers for a long time (MINUTES=20)
+# make static    a static binary for any Linux on x86-64, in target/packages (needs rustup's musl target)
+# make deb       a package for Debian and Ubuntu, in target/packages
+# make test-packages  both, tried in a root of another release, and in an empty one (needs root)
 # make regenerate  rewrites generated files: schemas, man pages, completions, help texts
 # make install   binary, man pages and completions below PREFIX (after make build, without cargo)
 # make uninstall  removes them again
@@ -16,7 +19,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build tour check test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install uninstall
+.PHONY: help build tour check test test-long test-numa test-nofsgsbase test-random fuzz test-harvest test-torture soak regenerate install uninstall static deb test-packages
 
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
@@ -27,6 +30,20 @@ help:
 build:
 	@scripts/toolchain.sh
 	cargo build --release --locked --package gleaner-cli
+
+MUSL := x86_64-unknown-linux-musl
+static:
+	@scripts/toolchain.sh
+	@rustup target list --installed 2>/dev/null | grep -qx $(MUSL) || \
+	  { echo "make static: rustc has no $(MUSL); run 'rustup target add $(MUSL)' first" >&2; exit 1; }
+	cargo build --release --locked --package gleaner-cli --target $(MUSL)
+	@scripts/package.sh static
+
+deb: build
+	@scripts/package.sh deb
+
+test-packages: deb static
+	@scripts/test-packages.sh
 
 tour: build
 	$(TARGET)/release/gleaner tour

@@ -318,7 +318,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__measure)
-            opts="-o -q -h --quick --thorough --cpu --seed --format --csv --output --repeat --max-memory --json --quiet --help clock latency tlb mlp rob stride prefetch numa threads bandwidth windows c2c yield"
+            opts="-o -q -h --quick --thorough --cpu --seed --format --csv --output --repeat --max-memory --dry-run --json --quiet --help clock latency tlb mlp rob stride prefetch numa threads bandwidth windows c2c yield"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -28,7 +28,7 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -l json -d 'Write the resu
 complete -c gleaner -n "__fish_gleaner_needs_command" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s h -l help -d 'Print help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print version'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'Show what works on this host, and measure it with a few experiments, in about a minute'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'Watch a program wait for memory, find out why, and try what helps: two to three minutes, and a page that tells it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Show what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "profile" -d 'Find the loads that a program waits for, and the data that they read'
@@ -45,10 +45,10 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "predict" -d 'Predic
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "reproduce" -d 'Test the claims of a published document on this machine'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "help" -d 'Show this help, or the help of a verb'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "generate" -d 'Write man pages or shell completions into a directory'
-complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the record into this directory, which is created if necessary' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l directory -d 'Write the page, the records and the programs into this directory, which is created if necessary' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
-complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s h -l help -d 'Print help'
+complete -c gleaner -n "__fish_gleaner_using_subcommand tour" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l root -d 'Show another machine: a directory laid out like /, or a file written by --record' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l record -d 'Write what was read to FILE (\'-\' for standard output), to show it elsewhere with --root; the file has no host name, serial numbers or command lines, but it has the paths of control groups' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand doctor" -l json -d 'Write the result to standard output as JSON, and text to standard error'
@@ -65,6 +65,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l repeat -d 'M
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l max-memory -d 'Use no more memory than this, for example 512M' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l quick -d 'Measure fewer points, and each less often: everything takes a minute'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l thorough -d 'Measure more points, and each more often, for narrower intervals: everything takes twenty minutes'
+complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l dry-run -d 'Say what would be measured, where, how long it takes and how much memory it may use, and measure nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What takes longer than a test should: the rewriter's programs in all variants, all workloads of
 # real programs in all modes, debuggers in twins, every program and library of this system, as
-# identity and poisoned twins, and yields at every load of some. The outcome is left in
+# identity and poisoned twins, yields at every load of some, and packages elsewhere. The outcome is left in
 # docs/long-tests.md, with the date and the machine.
 #
 #   scripts/test-long.sh [PART…]
 #
 # What was done of it with this very build is kept in target/long, and not done again: so it may be
 # stopped and go on, and parts may be done by themselves. Parts: matrix, the names in programs/real,
-# debugging, every-load, databases, identity-1 to -4, poison-1 to -4.
+# debugging, every-load, databases, packages, identity-1 to -4, poison-1 to -4.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -20,7 +20,7 @@ mkdir -p "$work"
 
 all=(matrix)
 for workload in programs/real/*.sh; do all+=("$(basename "$workload" .sh)"); done
-all+=(debugging every-load databases)
+all+=(debugging every-load databases packages)
 for mode in identity poison; do for part in 1 2 3 4; do all+=("$mode-$part"); done; done
 
 survey() { # TEST [PART/PARTS]
@@ -45,6 +45,7 @@ perform() { # PART
         ;;
     debugging) scripts/debugging.sh ;;
     databases) databases ;;
+    packages) make deb static && scripts/test-packages.sh ;;
     every-load) survey yields_at_every_load_are_proven ;;
     identity-*) survey all_of_this_system_is_rewritten_and_proven "${1#*-}/4" ;;
     poison-*) survey all_of_this_system_is_poisoned_and_proven "${1#*-}/4" ;;
@@ -108,6 +109,10 @@ for part in "${all[@]}"; do [ -e "$work/$part.passed" ] || missing+=("$part"); d
     echo "## Debuggers"
     echo
     grep -v '^test result' "$work/debugging.log" 2>/dev/null | sed 's/^/- /'
+    echo
+    echo "## Packages, in roots without anything of this system"
+    echo
+    sed -n 's/^  \(passed\|FAILED\): /- \1: /p' "$work/packages.log" 2>/dev/null
     echo
     echo "## Every program and library below /usr/bin, /usr/sbin and /usr/lib"
     echo

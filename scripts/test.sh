@@ -68,6 +68,8 @@ if need unshare util-linux "what happens on a full disk"; then
         skipped+=("what happens on a full disk: no mount namespace may be made here (root, or user namespaces, would help)")
 fi
 
+need chromium chromium "pages of reports in a real browser" || true
+
 # What reads exports. Packages of npm go below target/, in the versions that were tried.
 need go golang-go "exports for pprof" || true
 need callgrind_annotate valgrind "exports for callgrind's tools" || true

@@ -10,6 +10,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // see above
 
 mod annotate;
+mod children;
 mod compare;
 mod console;
 mod cpu;

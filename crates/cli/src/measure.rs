@@ -1,5 +1,6 @@
 //! `gleaner measure`: runs experiments and writes what they found.
 
+mod dry_run;
 pub(crate) mod repeat;
 
 use crate::console::Console;
@@ -78,17 +79,13 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_memory: Option<Bytes>,
 
-    /// Leave the record where 'gleaner harvest' looks for it, too.
-    #[arg(skip)]
-    pub(crate) for_harvest: bool,
+    /// Say what would be measured, where, how long it takes and how much memory it may use, and
+    /// measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 impl MeasureArgs {
-    /// Everything, quickly, into this file, and where 'gleaner harvest' looks for it.
-    pub(crate) fn quickly(output: &Path) -> Self {
-        Self { quick: true, output: Some(output.to_owned()), for_harvest: true, ..Self::only(&[]) }
-    }
-
     /// These experiments, and no choice beyond that.
     pub(crate) fn only(experiments: &[&str]) -> Self {
         Self {
@@ -102,7 +99,7 @@ impl MeasureArgs {
             repeat: 1,
             output: None,
             max_memory: None,
-            for_harvest: false,
+            dry_run: false,
         }
     }
 }
@@ -119,6 +116,9 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit> {
+    if args.dry_run {
+        return dry_run::run(args, console);
+    }
     if args.repeat > 1 {
         return repeat::run(args, console);
     }
@@ -160,7 +160,7 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
         let other = if path == asked { String::new() } else { format!("; {} is unchanged", asked.display()) };
         console.remark(&format!("wrote {}{other}", path.display()));
     }
-    if args.for_harvest || args.output.is_none() && !console.json() {
+    if args.output.is_none() && !console.json() {
         for_harvest(&document, console);
     }
     let exit = ended(&catalogue::endings(&document.body.experiments), interrupted)?;

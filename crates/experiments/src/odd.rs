@@ -119,6 +119,7 @@ mod tests {
         let curves = LatencyCurves {
             line: Bytes(64),
             curves: vec![curve(0.25), curve(0.5), curve(1.0)],
+            single: Vec::new(),
             pages_refused: Vec::new(),
         };
         machine.experiments.latency = Some(Outcome {

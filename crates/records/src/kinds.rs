@@ -9,6 +9,7 @@ use crate::profile::Profile;
 use crate::read::{self, Problem, ReadError};
 use crate::reproduction::Reproduction;
 use crate::run::Run;
+use crate::tour::Tour;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use std::path::Path;
@@ -30,6 +31,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Profile>(),
     Kind::of::<Reproduction>(),
     Kind::of::<Run>(),
+    Kind::of::<Tour>(),
 ];
 
 impl Kind {

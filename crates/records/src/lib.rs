@@ -17,6 +17,7 @@ pub mod profile;
 mod read;
 pub mod reproduction;
 pub mod run;
+pub mod tour;
 mod write;
 
 pub use envelope::{Document, Header, Record, Upgrade};

@@ -23,7 +23,7 @@ mod yields;
 pub use bandwidth::{Bandwidth, Counting, LoadedCurve, LoadedPoint, StreamKind, StreamRate};
 pub use c2c::{CacheToCache, FalseSharing, Transfer, TransferClass};
 pub use clock::Clock;
-pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
+pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point, SingleLoads};
 pub use level::Level;
 pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Translated};
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};

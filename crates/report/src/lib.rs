@@ -19,6 +19,7 @@ mod reproduction;
 mod run;
 mod share;
 mod text;
+mod tour;
 
 use parts::Out;
 use records::AnyRecord;
@@ -60,10 +61,11 @@ pub fn report(records: &[Named], options: &Options) -> Report {
             named.name = hidden.without(text::base(&named.name));
         }
     }
+    let names: Vec<String> = records.iter().map(|named| named.name.clone()).collect();
     let mut outs = Vec::new();
     for (n, named) in records.iter().enumerate() {
         let mut out = Out::new(format!("r{}", n + 1));
-        body(&named.record, &mut out);
+        body(&named.record, &names, &mut out);
         out.end_section();
         outs.push(out);
     }
@@ -73,13 +75,14 @@ pub fn report(records: &[Named], options: &Options) -> Report {
     Report { html, figures }
 }
 
-fn body(record: &AnyRecord, out: &mut Out) {
+fn body(record: &AnyRecord, names: &[String], out: &mut Out) {
     let value = record.body.clone();
     let made = match record.header.kind.as_str() {
         "machine" => typed(value).map(|machine| machine::sections(&machine, out)),
         "profile" => typed(value).map(|profile| profile::sections(&profile, out)),
         "reproduction" => typed(value).map(|found| reproduction::sections(&found, out)),
         "run" => typed(value).map(|run| run::sections(&run, out)),
+        "tour" => typed(value).map(|tour| tour::sections(&tour, names, out)),
         "plan" => typed(value).map(|plan| plan::sections(&plan, out)),
         _ => Err("there are no figures for this kind".to_owned()),
     };

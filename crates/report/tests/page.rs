@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::Path;
 
-const FIXTURES: [&str; 8] = [
+const FIXTURES: [&str; 9] = [
     "machine.v1.full-run-zen4-guest.json.gz",
     "machine.v1.interrupted.json",
     "plan.v1.assumed-prices.json",
@@ -14,6 +14,7 @@ const FIXTURES: [&str; 8] = [
     "profile.v1.clock-three-loops.json",
     "reproduction.v1.three-claims.json",
     "run.v1.one-scavenger.json",
+    "tour.v1.stopped.json",
     "machine.v1.interrupted.json", // twice: names must not clash
 ];
 
@@ -305,6 +306,32 @@ fn what_is_missing_says_why() {
     assert!(!machine.contains("<figure"), "never an empty plot");
     let full = report(&[fixture(FIXTURES[0])], &Options::default()).html;
     assert!(full.contains("Not possible on this host: "), "numa needs two nodes");
+}
+
+#[test]
+fn a_tour_tells_its_steps_and_leads_to_their_records() {
+    let mut tour = fixture("tour.v1.stopped.json");
+    let profile =
+        Named { name: "gleaner-tour/profile.json".to_owned(), ..fixture("profile.v1.call-chain.json") };
+    let html = report(&[tour.clone(), profile], &Options::default()).html;
+    check(&html);
+    assert!(html.contains("<title>Gleaner report: a program that waits for memory</title>"));
+    let steps = tour.record.body["steps"].as_array_mut().unwrap();
+    for step in steps.iter() {
+        assert!(html.contains(step["title"].as_str().unwrap()), "{}", step["title"]);
+    }
+    assert!(html.contains("<a href=\"#r2\">All that was found in this step</a>"));
+    assert!(html.contains("It was stopped before its end") && html.contains("Not possible here: "));
+    // A step that could not be carried out says so in its place, and has no figure.
+    let figures = html.matches("<figure").count();
+    steps[2]["outcome"] =
+        serde_json::json!({"is": "not_run", "why": "no FSGSBASE", "would_help": "Linux 5.9"});
+    steps[2]["figures"] = serde_json::json!([]);
+    steps[2]["says"] = serde_json::json!([]);
+    let html = report(&[tour], &Options::default()).html;
+    check(&html);
+    assert!(html.contains("Not possible here: no FSGSBASE. What would help: Linux 5.9."));
+    assert!(html.matches("<figure").count() < figures && !html.contains("#r2"));
 }
 
 #[test]

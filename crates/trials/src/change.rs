@@ -8,9 +8,10 @@ use crate::prefetched::{self, Prefetched, Walk};
 use crate::prepared::Prepared;
 use records::host::Host;
 use records::profile::{FindingKind, Pattern, Profile, StallingLoad};
+use std::ffi::OsString;
 use units::Quantity;
 
-/// A change.
+/// A change. The first two need nothing of the program's source; the last is the program's own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Huge pages for what `malloc` hands out, and for what the program maps.
@@ -24,6 +25,8 @@ pub enum Change {
     Cpus(Vec<Cpus>),
     /// Memory spread over these nodes, a bit each.
     Nodes(u64),
+    /// What the program itself does otherwise when it gets further arguments.
+    Variant { kind: FindingKind, says: String, arguments: Vec<OsString> },
 }
 
 /// Less stall than this is not worth a trial.
@@ -86,6 +89,7 @@ impl Change {
             Self::Prefetch(_) => FindingKind::Prefetch,
             Self::Align(_) => FindingKind::Pad,
             Self::Cpus(_) | Self::Nodes(_) => FindingKind::Placement,
+            Self::Variant { kind, .. } => *kind,
         }
     }
 
@@ -105,6 +109,7 @@ impl Change {
             Self::Align(site) => format!("cache lines of their own for {}", site.object),
             Self::Cpus(_) => "threads on CPUs near to one another".to_owned(),
             Self::Nodes(_) => "memory spread over the nodes".to_owned(),
+            Self::Variant { says, .. } => says.clone(),
         }
     }
 
@@ -116,6 +121,9 @@ impl Change {
             Self::Align(site) => aligned::prepare(site),
             Self::Cpus(forms) => placed::on_cpus(forms),
             Self::Nodes(nodes) => placed::over_nodes(*nodes),
+            Self::Variant { arguments, .. } => {
+                Ok(vec![Prepared { arguments: arguments.clone(), ..Prepared::default() }])
+            }
         }
     }
 }

@@ -65,6 +65,7 @@ impl Program {
         command
             .arg0(&first)
             .args(self.command.iter().skip(1))
+            .args(&prepared.arguments)
             .envs(prepared.environment.iter().map(|(name, value)| (name, value)))
             .stdin(input())
             .stdout(output.try_clone().map_err(not_run)?)
@@ -144,5 +145,7 @@ mod tests {
         };
         let run = program(&["anything", "-c", "echo $0 $GLEANER_TRIED"]).run(&prepared).unwrap();
         assert_eq!(run.printed.bytes, "anything yes\n".len() as u64);
+        let more = Prepared { arguments: vec!["two".into()], ..Prepared::default() };
+        assert_eq!(program(&["echo", "one"]).run(&more).unwrap().printed.bytes, "one two\n".len() as u64);
     }
 }

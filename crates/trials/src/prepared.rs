@@ -14,6 +14,8 @@ pub(crate) struct Prepared {
     pub environment: Vec<(OsString, OsString)>,
     /// Where the preloaded library says what it has done, if there is one.
     pub page: Option<Page>,
+    /// Behind the program's own.
+    pub arguments: Vec<OsString>,
     /// Files that are there for as long as this is.
     pub files: Option<tempfile::TempDir>,
 }

@@ -20,9 +20,13 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Run a server, and gzip in its memory stalls.",
             ),
         ],
-        "gleaner-tour" => {
-            &[("gleaner tour", "Take a first look; the record goes to gleaner-tour/machine.json.")]
-        }
+        "gleaner-tour" => &[
+            ("gleaner tour", "See a program wait for memory; the page is gleaner-tour/report.html."),
+            (
+                "gleaner tour --directory /tmp/tour --json | jq '.steps[].says'",
+                "Print what was found, for a script.",
+            ),
+        ],
         "gleaner-doctor" => &[
             ("gleaner doctor", "Show what works on this host."),
             ("gleaner doctor --record machine.tree", "Record this machine, to look at it elsewhere."),
@@ -36,6 +40,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             (
                 "gleaner measure latency --repeat 5 -o before",
                 "Measure five times, into before/1.json to before/5.json, to compare with later runs.",
+            ),
+            (
+                "gleaner measure --dry-run",
+                "Say how long that takes and how much memory it may use; measure nothing.",
             ),
             (
                 "gleaner measure --cpu 3 --seed 42",
@@ -200,7 +208,16 @@ pub(super) fn files(verb: &str) -> &'static [Entry] {
             ("/tmp/gleaner-machine-*.json", "A record that could not be written to the requested place."),
         ],
         "gleaner-predict" => &[MACHINE],
-        "gleaner-tour" => &[("gleaner-tour/machine.json", "The machine record."), MACHINE],
+        "gleaner-tour" => &[
+            ("gleaner-tour/report.html", "The page: the story, and all records."),
+            (
+                "gleaner-tour/tour.json",
+                "The story as a record; machine.json, profile.json and run.json stand beside it.",
+            ),
+            ("gleaner-tour/join, join.c", "The program that waits, and its source."),
+            MACHINE,
+            TWINS,
+        ],
         _ => &[],
     }
 }

@@ -1,22 +1,19 @@
 //! Programs that a document's claims need: compiled from the sources that this binary holds, and
 //! run by this binary's own verbs, each with a time limit.
 
+use crate::children::{self, NoEnd};
 use ::reproduce::Missing;
 use lab::stop::Stop;
 use records::Record;
-use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// No program here takes a minute on a machine of its own.
 const LIMIT: Duration = Duration::from_secs(180);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// For a verb to write what it has, once it is asked to stop.
-const FAREWELL: Duration = Duration::from_secs(20);
 
 /// A source file: its name, and what is in it.
 pub(super) type Source = (&'static str, &'static str);
@@ -115,34 +112,13 @@ impl Workshop {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(messages);
-        let mut child = command.spawn().map_err(|error| not_run(&name, &error))?;
-        let began = Instant::now();
-        let mut asked = None;
-        loop {
-            match child.try_wait() {
-                Ok(Some(_)) if self.stopped() => return Err(stopped()),
-                Ok(Some(status)) if asked.is_none() => return Ok(status.success()),
-                Ok(Some(_)) => return Err(Missing::NotRun(format!("{name} took longer than {LIMIT:?}"))),
-                Ok(None) => {}
-                Err(error) => return Err(not_run(&name, &error)),
+        children::run(command, LIMIT, self.stop, meanwhile).map(|status| status.success()).map_err(|why| {
+            match why {
+                NoEnd::Stopped => stopped(),
+                NoEnd::TooLong(limit) => Missing::NotRun(format!("{name} took longer than {limit:?}")),
+                NoEnd::NotRun(why) => Missing::NotRun(format!("{name}: {why}")),
             }
-            if asked.is_none() && (self.stopped() || began.elapsed() > LIMIT) {
-                interrupt(&child);
-                asked = Some(Instant::now());
-            }
-            if asked.is_some_and(|since: Instant| since.elapsed() > FAREWELL) {
-                let _ = child.kill();
-            }
-            meanwhile();
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-/// A verb of this binary ends what it started; other programs have nothing to end.
-fn interrupt(child: &Child) {
-    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
-        let _ = kill_process(pid, Signal::INT); // it may have ended just now
+        })
     }
 }
 

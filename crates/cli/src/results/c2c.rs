@@ -10,6 +10,8 @@ pub(super) const RESULTS: Results = Results { name: "c2c", title: "Cache to cach
 
 /// A matrix of more CPUs does not fit on a line.
 const MATRIX: usize = 8;
+/// Pairs of CPUs of which both homes are told.
+const HOMES_SHOWN: usize = 8;
 
 fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.c2c.as_ref()?;
@@ -27,6 +29,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
                 result.pairs_possible
             ));
         }
+        text.push_str(&homes(result));
         for f in &result.false_sharing {
             text.push_str(&false_sharing(f));
         }
@@ -49,6 +52,27 @@ fn false_sharing(f: &FalseSharing) -> String {
         )
     };
     format!("  false sharing, CPU {} and {}, {what}: {told}\n", f.cpus[0], f.cpus[1])
+}
+
+/// Pairs that were measured with the line at home on two nodes; the record has all of them.
+fn homes(result: &CacheToCache) -> String {
+    let mut text = String::new();
+    for (n, pair) in result.pairs.iter().enumerate() {
+        let earlier = result.pairs[..n].iter();
+        let Some(other) = earlier.rev().find(|p| (p.from, p.to) == (pair.from, pair.to)) else { continue };
+        let (Some(first), Some(second)) = (other.home, pair.home) else { continue };
+        text.push_str(&format!(
+            "  CPU {} to {}: {} ns where the line's home is node {first}, {} ns where it is node {second}\n",
+            pair.from,
+            pair.to,
+            figure(&other.latency.ns),
+            figure(&pair.latency.ns)
+        ));
+        if text.lines().count() == HOMES_SHOWN {
+            break;
+        }
+    }
+    text
 }
 
 fn matrix(result: &CacheToCache, width: usize) -> String {
@@ -83,16 +107,17 @@ fn classes(result: &CacheToCache, width: usize) -> String {
 /// Hand-overs between CPUs, a row a pair; and false sharing.
 fn csv(machine: &Machine) -> Option<String> {
     let result = machine.experiments.c2c.as_ref()?.result.as_ref()?;
-    let mut text = String::from("what,from,to,nearness,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi\n");
+    let mut text = String::from("what,from,to,nearness,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,home\n");
     for p in &result.pairs {
         let _ = writeln!(
             text,
-            "transfer,{},{},{},{},{}",
+            "transfer,{},{},{},{},{},{}",
             p.from,
             p.to,
             p.nearness.words(),
             cells(&p.latency.ns),
-            cells(&p.latency.cycles)
+            cells(&p.latency.cycles),
+            p.home.map_or_else(String::new, |node| node.to_string())
         );
     }
     for f in &result.false_sharing {
@@ -100,7 +125,7 @@ fn csv(machine: &Machine) -> Option<String> {
         for (where_, latency) in [("apart", &f.apart), ("together", &f.together)] {
             let _ = writeln!(
                 text,
-                "{how} {where_},{},{},{},{},{}",
+                "{how} {where_},{},{},{},{},{},",
                 f.cpus[0],
                 f.cpus[1],
                 f.nearness.words(),

@@ -3,7 +3,7 @@
 use super::Results;
 use crate::figures::table::row;
 use crate::figures::{cells, figure, plot, table, trouble};
-use records::machine::{Access, Curve, Machine, Pattern};
+use records::machine::{Access, Curve, Machine, Pattern, SingleLoads};
 use std::fmt::Write;
 use units::{Bytes, Quantity};
 
@@ -54,6 +54,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
         ));
     }
     text.push_str(&others(&result.curves, width));
+    text.push_str(&single(&result.single, width));
     Some(text)
 }
 
@@ -82,6 +83,25 @@ fn others(curves: &[Curve], width: usize) -> String {
         ]);
     }
     if rows.len() > 2 { format!("\n{}", table::draw(&rows, width)) } else { String::new() }
+}
+
+/// Most loads, and the slowest ones.
+fn single(levels: &[SingleLoads], width: usize) -> String {
+    if levels.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row(["single loads, ns", "area", "half below", "99% below", "99.9% below", "loads"])];
+    for level in levels {
+        rows.push(vec![
+            level.level.clone(),
+            level.area.to_string(),
+            figure(&level.p50.ns),
+            figure(&level.p99.ns),
+            figure(&level.p999.ns),
+            level.shots.to_string(),
+        ]);
+    }
+    format!("\n{}", table::draw(&rows, width))
 }
 
 fn points(curve: &Curve) -> Vec<(f64, f64)> {

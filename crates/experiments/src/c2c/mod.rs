@@ -1,10 +1,12 @@
 //! **c2c**: from one core's cache to another's.
 //!
 //! A line is handed to and fro between two CPUs, each writing it in turn; the figure is half a
-//! round trip, for either side having the first turn. All pairs are measured where time allows,
+//! round trip, for either side having the first turn. On machines of several nodes the line is at
+//! home on the node of either CPU: what keeps track of its owner is there. All pairs are measured where time allows,
 //! else some of every kind of neighbourhood. Then false sharing: two CPUs count, each in a word of
 //! its own, on one line or on lines far apart, by plain and by atomic additions.
 
+mod home;
 mod sample;
 
 use crate::context::{Context, Refused};
@@ -17,7 +19,7 @@ use lab::crew::{Crew, CrewMember, CrewRig};
 use lab::rigs::{CountRig, PingPongRig, Rig, Words};
 use records::machine::{CacheToCache, FalseSharing, Machine, Nearness, Transfer, TransferClass};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use units::{Quantity, Unit};
 
@@ -49,7 +51,9 @@ fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> 
     }
     let classes = sample::classes(ctx.host, &cpus);
     let time = ctx.budget.as_secs_f64() * 0.6;
-    let room = (time / BLOCK_WITH_COSTS.as_secs_f64()) as usize;
+    let several_nodes = home::several_nodes(ctx.host);
+    // Each pair twice at most, by the line's home.
+    let room = (time / BLOCK_WITH_COSTS.as_secs_f64()) as usize / if several_nodes { 2 } else { 1 };
     let drawn = sample::draw(&classes, room / LEAST_BLOCKS, &mut ctx.rng);
     let blocks = (room / drawn.len().max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS);
     // A thread each for those CPUs only that take part.
@@ -63,15 +67,20 @@ fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> 
 
     ctx.stage(0.0, 0.7);
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for &(_, (from, to)) in &drawn {
-        let (even, odd) = PingPongRig::pair()?;
-        let members: Vec<(usize, CrewMember)> =
-            vec![(from as usize, Box::new(even)), (to as usize, Box::new(odd))];
-        rigs.push(Box::new(CrewRig::new(&crew, members)));
+    let mut handed = Vec::new();
+    for &(nearness, (from, to)) in &drawn {
+        for placement in home::placements(ctx.host, from, to) {
+            let (even, odd) = PingPongRig::pair(&placement)?;
+            let home = even.home().filter(|_| several_nodes);
+            handed.push((nearness, (from, to), home));
+            let members: Vec<(usize, CrewMember)> =
+                vec![(from as usize, Box::new(even)), (to as usize, Box::new(odd))];
+            rigs.push(Box::new(CrewRig::new(&crew, members)));
+        }
     }
     let gathered = ctx.measure(rigs, BLOCK, blocks, 0.7);
     let (mut pairs, mut notes) = (Vec::new(), Vec::new());
-    for (&(nearness, (from, to)), series) in drawn.iter().zip(&gathered.series) {
+    for (&(nearness, (from, to), home), series) in handed.iter().zip(&gathered.series) {
         let (latency, modes) = crews::latency_wherever(
             ctx,
             series,
@@ -79,7 +88,7 @@ fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> 
             |b| CrewRig::cycles_per_tick(b, 0),
         );
         notes.extend(modes.map(|m| crews::moved(&format!("CPU {from} to {to}"), m, "ns")));
-        pairs.push(Transfer { from, to, nearness, latency });
+        pairs.push(Transfer { from, to, nearness, home, latency });
     }
 
     ctx.stage(0.7, 1.0);
@@ -138,12 +147,14 @@ fn summed(classes: &BTreeMap<Nearness, Vec<(u32, u32)>>, pairs: &[Transfer]) -> 
     classes
         .iter()
         .map(|(&nearness, possible)| {
+            let of_class = pairs.iter().filter(|p| p.nearness == nearness);
+            let measured: BTreeSet<(u32, u32)> = of_class.map(|p| (p.from, p.to)).collect();
             let ns: Vec<Quantity> =
                 pairs.iter().filter(|p| p.nearness == nearness).map(|p| p.latency.ns.clone()).collect();
             TransferClass {
                 nearness,
                 pairs_possible: possible.len(),
-                pairs_measured: ns.len(),
+                pairs_measured: measured.len(),
                 ns: crews::pooled(&ns, Unit::Nanos),
             }
         })
@@ -195,6 +206,7 @@ mod tests {
             from,
             to,
             nearness,
+            home: None,
             latency: Latency { ns: ns(value), cycles: ns(value), ticks: ns(value) },
         };
         let near = Nearness::SameLastCache;
@@ -214,6 +226,7 @@ mod tests {
             from: 0,
             to: 1,
             nearness,
+            home: None,
             latency: Latency { ns: ns(value), cycles: ns(value), ticks: ns(value) },
         };
         let pairs = [

@@ -19,6 +19,7 @@
 
 mod plan;
 mod reserve;
+mod single;
 mod summary;
 
 pub(crate) use plan::{largest, main_pages};
@@ -33,7 +34,7 @@ use lab::chain::{self, Chain};
 use lab::code::Loaded;
 use lab::rigs::{ChaseRig, Rig};
 use lab::stats;
-use records::machine::{Access, Curve, LatencyCurves, Machine, PageSupply, PagesRefused, Pattern, Point};
+use records::machine::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point};
 use std::time::Duration;
 use units::Bytes;
 
@@ -53,8 +54,16 @@ pub(crate) const ENTRY: Entry = Entry {
     run: |ctx, machine| {
         let mut levels = Vec::new();
         let outcome = outcome_of(ctx, machine, |ctx, known| {
-            let curves = run(ctx, known)?;
+            let mut curves = run(ctx)?;
             levels = levels_of(&curves, &known.host, known.run.cpu);
+            if !ctx.stop.asked() {
+                ctx.stage(0.95, 1.0);
+                let (pages, largest) = (plan::main_pages(ctx), plan::largest(ctx));
+                match single::measured(ctx, &levels, pages, largest, 0.05) {
+                    Ok(single) => curves.single = single,
+                    Err(refused) => ctx.remark(&format!("single loads: {}", refused.why)),
+                }
+            }
             Ok(curves)
         });
         machine.levels = levels;
@@ -63,7 +72,7 @@ pub(crate) const ENTRY: Entry = Entry {
     part: |all, name| Some(all.latency.as_ref()?.ending(name)),
 };
 
-fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused> {
+fn run(ctx: &mut Context<'_>) -> Result<LatencyCurves, Refused> {
     let line = ctx.line();
     let largest = plan::largest(ctx);
     // A quick run should end in time.
@@ -104,14 +113,14 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused
     let others = plan::other_pages(ctx, main_pages);
     let steps = others.len().max(1) as f64;
     for (i, kind) in others.into_iter().enumerate() {
-        ctx.stage(0.80 + 0.20 * i as f64 / steps, 0.80 + 0.20 * (i as f64 + 1.0) / steps);
+        ctx.stage(0.80 + 0.15 * i as f64 / steps, 0.80 + 0.15 * (i as f64 + 1.0) / steps);
         if ctx.stop.asked() {
             break;
         }
         // The pages are given back when this goes, after the chains made of them.
         let measured = reserve::supply(ctx, kind, largest).and_then(|supply| {
             let settings = plan::sparse(ctx, line, supply.largest);
-            let points = gather(ctx, settings, kind, 0.20 / steps).map_err(|refused| refused.why);
+            let points = gather(ctx, settings, kind, 0.15 / steps).map_err(|refused| refused.why);
             drop(supply);
             points
         });
@@ -124,7 +133,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<LatencyCurves, Refused
             }),
         }
     }
-    Ok(LatencyCurves { line: Bytes(line), curves, pages_refused })
+    Ok(LatencyCurves { line: Bytes(line), curves, single: Vec::new(), pages_refused })
 }
 
 type MeasuredPoint = (ChaseSetting, Point, PageSupply);

@@ -164,7 +164,7 @@ mod tests {
             pages: PageSupply { asked: "thp".to_owned(), share: 1.0 },
             points: (0..=17 * 8).map(point).collect(),
         };
-        LatencyCurves { line: Bytes(64), curves: vec![main], pages_refused: Vec::new() }
+        LatencyCurves { line: Bytes(64), curves: vec![main], single: Vec::new(), pages_refused: Vec::new() }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod after_warming;
 mod bump;
 mod chase;
+mod each_shot;
 mod hand_over;
 mod node_supply;
 mod ping_pong;
@@ -21,6 +22,7 @@ mod with_setting;
 pub use after_warming::AfterWarmingRig;
 pub use bump::{CountRig, Words};
 pub use chase::ChaseRig;
+pub use each_shot::{EachShotRig, SHOT_PERCENTILES};
 pub use hand_over::{HandOverMeans, HandOverRig};
 pub use node_supply::NodeSupply;
 pub use ping_pong::PingPongRig;

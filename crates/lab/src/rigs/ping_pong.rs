@@ -1,6 +1,7 @@
 //! Two rigs that hand one cache line to and fro.
 
 use super::Rig;
+use crate::arena::{Arena, PageKind, Placement};
 use crate::code::Loaded;
 use crate::sys::SysError;
 use crate::tsc;
@@ -13,14 +14,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[repr(align(256))]
 struct PaddedWord(AtomicU64);
 
+/// Bytes from a word that is handed over to the next: as far as padded words.
+const WORD_PITCH: usize = size_of::<PaddedWord>();
+
 /// Some caches keep track of a line's owner at a place that depends on its address, so some lines
 /// are handed over faster than others: each round uses another line.
 const LINES: usize = 64;
 
 #[derive(Debug)]
 struct SharedLines {
-    /// The words that are handed over, one per round.
-    words: Vec<PaddedWord>,
+    /// Holds the words that are handed over, one per round, padded.
+    words: Arena,
     round: AtomicUsize,
     /// Not 0: the round is over.
     over: PaddedWord,
@@ -28,7 +32,10 @@ struct SharedLines {
 
 impl SharedLines {
     fn word(&self) -> &AtomicU64 {
-        &self.words[self.round.load(Ordering::Acquire) % LINES].0
+        let place = WORD_PITCH * (self.round.load(Ordering::Acquire) % LINES);
+        // SAFETY: the arena has `LINES` padded words, begins at a page's start, lives as long as
+        // this, and is only ever used as atomics once it is shared.
+        unsafe { &*self.words.base().add(place).cast::<AtomicU64>() }
     }
 }
 
@@ -45,9 +52,10 @@ pub struct PingPongRig {
 const ROUND_TRIP_GUESS_TICKS: f64 = 600.0;
 
 impl PingPongRig {
-    /// Both sides: the one that begins, and the other.
-    pub fn pair() -> Result<(Self, Self), SysError> {
-        let words = (0..LINES).map(|_| PaddedWord::default()).collect();
+    /// Both sides: the one that begins, and the other. The lines lie where the placement says.
+    pub fn pair(placement: &Placement) -> Result<(Self, Self), SysError> {
+        let size = units::Bytes((LINES * WORD_PITCH) as u64);
+        let words = Arena::placed(size, PageKind::Small, placement)?;
         let lines = Arc::new(SharedLines { words, round: AtomicUsize::new(0), over: PaddedWord::default() });
         let side = |role| {
             let kernel =
@@ -55,6 +63,15 @@ impl PingPongRig {
             Ok(Self { kernel: Loaded::new(kernel)?, role, lines: lines.clone() })
         };
         Ok((side(Role::Even)?, side(Role::Odd)?))
+    }
+
+    /// The node on which all of the lines lie, as the kernel says; none where they lie on several,
+    /// or where it does not say.
+    pub fn home(&self) -> Option<u32> {
+        match self.lines.words.node_census(LINES).ok()?[..] {
+            [(node, _)] => u32::try_from(node).ok(),
+            _ => None,
+        }
     }
 }
 
@@ -106,7 +123,7 @@ mod tests {
 
     #[test]
     fn both_sides_finish_and_a_lone_one_is_let_go() {
-        let (mut even, mut odd) = PingPongRig::pair().unwrap();
+        let (mut even, mut odd) = PingPongRig::pair(&Placement::FirstTouch).unwrap();
         even.warm();
         odd.warm();
         let lines = even.lines.clone();

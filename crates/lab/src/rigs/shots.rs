@@ -65,6 +65,11 @@ impl ShotRig {
         self
     }
 
+    /// Ticks of each shot of the last run that counts.
+    pub(super) fn last(&self) -> &[f64] {
+        &self.shots
+    }
+
     /// Shots fired at a time.
     fn most(&self) -> u64 {
         if self.translated {

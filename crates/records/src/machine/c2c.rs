@@ -30,6 +30,10 @@ pub struct Transfer {
     pub from: u32,
     pub to: u32,
     pub nearness: Nearness,
+    /// The node whose memory the lines are of, where there are several nodes: pairs of CPUs on
+    /// two nodes are measured with the lines at home on either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<u32>,
     pub latency: Latency,
 }
 

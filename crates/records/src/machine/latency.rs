@@ -9,9 +9,33 @@ pub struct LatencyCurves {
     /// Size of a cache line, as the host claims it: the distance of neighbouring nodes.
     pub line: Bytes,
     pub curves: Vec<Curve>,
+    /// Single loads, each timed by itself, inside each level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub single: Vec<SingleLoads>,
     /// Kinds of pages that were requested and not available, and why.
     #[serde(default)]
     pub pages_refused: Vec<PagesRefused>,
+}
+
+/// How the times of single loads from one level are spread. Each load waits for the one before it;
+/// percentiles are of each block, and the figure is the median over the blocks, less `clock`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SingleLoads {
+    /// `L1`, `L2`, `L3`, … `DRAM`.
+    pub level: String,
+    /// The area that the loads read, at random.
+    pub area: Bytes,
+    pub pages: PageSupply,
+    /// Loads that were timed, in blocks that count.
+    pub shots: u64,
+    /// What reading the clock takes without a load: taken off the others.
+    pub clock: Latency,
+    /// Half of the loads take less.
+    pub p50: Latency,
+    /// 99% take less.
+    pub p99: Latency,
+    /// 99.9% take less.
+    pub p999: Latency,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,8 @@ use crate::text::escape;
 use records::machine::{CacheToCache, Numa, PlacementKind};
 
 pub(super) fn figures(c2c: &CacheToCache, out: &mut Out) {
-    let mut table = Table::with_head("Hand-overs of a line", &["from CPU", "to CPU", "they are", "time"]);
+    let mut table =
+        Table::with_head("Hand-overs of a line", &["from CPU", "to CPU", "they are", "line's home", "time"]);
     let mut cells = vec![None; c2c.cpus.len() * c2c.cpus.len()];
     let place = |cpu: u32| c2c.cpus.iter().position(|c| *c == cpu);
     for pair in &c2c.pairs {
@@ -15,10 +16,12 @@ pub(super) fn figures(c2c: &CacheToCache, out: &mut Out) {
             Cell::count(u64::from(pair.from)),
             Cell::count(u64::from(pair.to)),
             Cell::text(pair.nearness.words()),
+            Cell::html(pair.home.map_or_else(String::new, |node| format!("node {node}"))),
             Cell::quantity(&pair.latency.ns),
         ]);
         if let (Some(row), Some(column)) = (place(pair.from), place(pair.to)) {
-            cells[row * c2c.cpus.len() + column] = pair.latency.ns.value();
+            let cell = &mut cells[row * c2c.cpus.len() + column];
+            *cell = cell.or(pair.latency.ns.value());
         }
     }
     let mut classes =

@@ -5,7 +5,7 @@ use crate::figure::axis::{Numbers, Scale};
 use crate::figure::plot::{Mark, Plot, Series};
 use crate::parts::{Cell, Out, Table};
 use crate::text::{escape, number, quantity, size};
-use records::machine::{Access, LatencyCurves, Level, Machine, Pattern};
+use records::machine::{Access, LatencyCurves, Level, Machine, Pattern, SingleLoads};
 
 pub(super) fn figures(machine: &Machine, curves: &LatencyCurves, out: &mut Out) {
     plateaus(&machine.levels, out);
@@ -45,7 +45,31 @@ pub(super) fn figures(machine: &Machine, curves: &LatencyCurves, out: &mut Out) 
     let differs = "caches that other guests or CPUs fill end earlier than claimed; small pages add page walks, \
                    which begin where the TLB no longer reaches; prefetchers flatten all but random orders.";
     plot(out, "latency", figure, differs);
+    single(&curves.single, out);
     refused_pages(&curves.pages_refused, out);
+}
+
+/// Most loads, and the slowest ones: what the tail of a request is made of.
+fn single(levels: &[SingleLoads], out: &mut Out) {
+    let head = ["level", "area", "half below", "99% below", "99.9% below", "loads timed"];
+    let mut table = Table::with_head("Single loads, each timed by itself", &head);
+    for level in levels {
+        table.row(vec![
+            Cell::text(&level.level),
+            Cell::sorted(size(level.area.0 as f64), level.area.0 as f64),
+            Cell::quantity(&level.p50.ns),
+            Cell::quantity(&level.p99.ns),
+            Cell::quantity(&level.p999.ns),
+            Cell::count(level.shots),
+        ]);
+    }
+    if let Some(level) = levels.first() {
+        table.note = format!(
+            "Less what reading the clock takes, {}; loads that an interrupt met count.",
+            level.clock.ns.brief()
+        );
+    }
+    out.table(&table);
 }
 
 fn plateaus(levels: &[Level], out: &mut Out) {

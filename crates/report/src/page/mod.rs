@@ -18,6 +18,7 @@ fn hash(text: &str) -> String {
 pub(crate) fn page(records: &[Named], outs: &[Out], shared: bool) -> String {
     let title = match records {
         [one] => format!("{} record {}", one.record.header.kind, base(&one.name)),
+        [first, ..] if first.record.header.kind == "tour" => "a program that waits for memory".to_owned(),
         _ => format!("{} records", records.len()),
     };
     let mut out = format!(
@@ -82,6 +83,7 @@ fn heading(named: &Named) -> String {
         "plan" => "Plan of a harvest",
         "reproduction" => "Reproduction",
         "run" => "Harvest",
+        "tour" => "A program that waits for memory",
         other => other,
     };
     format!("{}: <bdi>{}</bdi>", escape(kind), escape(base(&named.name)))

@@ -1,0 +1,183 @@
+//! Other programs in the waits of the program as it is: what they get done, and what it pays. All on
+//! one CPU, so that their work is done in its waits; alone and together in turns.
+
+use super::machine::share;
+use super::place::{MACHINE, PROFILE, RUN};
+use super::{Found, NotRun, Told, Tour};
+use crate::figures::percent;
+use lab::pin::Pinned;
+use lab::rng::Rng;
+use lab::stats::median_interval;
+use records::run::Run;
+use units::{Estimate, Quantity, Unit};
+
+const ORDERS: &str = "2000000";
+/// Rounds that count, and one before them, in which neither programs nor files are in any cache.
+const ROUNDS: usize = 4;
+/// What the others' counts are called.
+const COUNTS: [&str; 3] = ["others-1", "others-2", "others-3"];
+
+pub(super) fn command() -> String {
+    format!(
+        "gleaner harvest --profile {PROFILE} --scavenger './join endless {}' … -- ./join {ORDERS} beside {} …",
+        COUNTS[0], COUNTS[0]
+    )
+}
+
+/// Of one round, by the look-ups of the program alone: how much longer they took, and how many the
+/// others did meanwhile.
+struct Round {
+    slowdown: f64,
+    others: f64,
+}
+
+pub(super) fn harvested(tour: &mut Tour<'_>) -> Found {
+    let cpu = experiments::choices::cpu(None).map_err(|refused| NotRun::because(refused.why))?;
+    let _pinned = Pinned::to(cpu.cpu).map_err(|error| NotRun::because(error.to_string()))?;
+    let mut progress = tour.console.progress();
+    let mut rounds = Vec::new();
+    let mut record = None;
+    for round in 0..=ROUNDS {
+        let what = if round == 0 {
+            "rewriting the program"
+        } else {
+            "alone, and with others in its waits, in turns"
+        };
+        progress.at(what, round as f64 / (ROUNDS + 1) as f64);
+        let (of_round, run) = one(tour)?;
+        if round > 0 {
+            rounds.push(of_round);
+        }
+        record = Some(run);
+    }
+    progress.finish();
+    let Some(run) = record else { return Err(NotRun::because("it was stopped")) };
+    let figure = |of: fn(&Round) -> f64| {
+        let values: Vec<f64> = rounds.iter().map(of).collect();
+        Quantity::measured(median_interval(&values, &mut Rng::new(1)), Unit::Ratio)
+    };
+    let (slowdown, others) = (figure(|r| r.slowdown), figure(|r| r.others));
+    let (own, theirs) = (figure(own), figure(theirs));
+    let whole = figure(|r| own_and_theirs(r));
+    let says = vec![
+        "Then its waits can be used. Gleaner rewrites a copy of the program: before a load that misses, the copy asks memory for \
+         the data and switches to another program, which does the same. Here three others are joins of other shops; any \
+         program will do."
+            .to_owned(),
+        format!(
+            "On one CPU, the look-ups took {} longer than alone, and meanwhile the others looked up {} as many customers, in its \
+             waits.",
+            percent(&slowdown),
+            percent(&others)
+        ),
+        format!("{} ({ROUNDS} rounds in turns: alone, together).", verdict(&whole)),
+        format!(
+            "It may lose {} at most, as was asked: while it runs, Gleaner compares its pace with others and without, and sends \
+             them home where it must. {}",
+            percent(&run.bounds.max_slowdown),
+            away(&run)
+        ),
+        "An independent checker proved before that the copy is the program, with these switches and nothing else.".to_owned(),
+    ];
+    let figures = vec![
+        share("alone", &Quantity::measured(Estimate::exact(1.0), Unit::Ratio)),
+        share("with others in its waits", &own),
+        share("the others, in its waits", &theirs),
+    ];
+    let figures_show = "Look-ups a second on one CPU, by those of the program alone".to_owned();
+    Ok(Told { says, figures, figures_show, record: Some(RUN) })
+}
+
+fn away(run: &Run) -> String {
+    match run.absences.p50.estimate() {
+        Some(_) => format!("Each time it was away for {} in the median.", run.absences.p50.brief()),
+        None => "For how long it was away each time is not resolved.".to_owned(),
+    }
+}
+
+/// Pace of the program with others, by that alone.
+fn own(round: &Round) -> f64 {
+    1.0 / (1.0 + round.slowdown)
+}
+
+/// That of the others.
+fn theirs(round: &Round) -> f64 {
+    round.others * own(round)
+}
+
+fn own_and_theirs(round: &Round) -> f64 {
+    own(round) + theirs(round)
+}
+
+fn verdict(whole: &Quantity) -> String {
+    let all = percent(whole);
+    match whole.estimate() {
+        Some(e) if e.lo > 1.0 => format!(
+            "Together the CPU did {all} of the look-ups that it does alone: so much was lost to waiting"
+        ),
+        Some(e) if e.hi < 1.0 => {
+            format!("Together the CPU did {all} of the look-ups that it does alone: it did not pay here")
+        }
+        _ => format!(
+            "Together the CPU did {all} of the look-ups that it does alone: whether it pays is not resolved"
+        ),
+    }
+}
+
+/// The program alone, and with the others.
+fn one(tour: &Tour<'_>) -> Result<(Round, Run), NotRun> {
+    let place = &tour.place;
+    let (alone, _) = told(&place.join(&[ORDERS, "beside"], tour.stop)?)?;
+    let others = COUNTS.map(|count| format!("./join endless {count}"));
+    let mut words = vec!["harvest", "--record", RUN];
+    for other in &others {
+        words.extend(["--scavenger", other]);
+    }
+    for (option, file) in [("--profile", PROFILE), ("--machine", MACHINE)] {
+        if place.at(file).exists() {
+            words.extend([option, file]);
+        }
+    }
+    words.extend(["--", "./join", ORDERS, "beside"]);
+    words.extend(COUNTS);
+    for count in COUNTS {
+        let _ = std::fs::remove_file(place.at(count)); // none is there at first
+    }
+    let (together, done) = told(&place.verb(&words, tour.stop)?)?;
+    let run = records::read::<Run>(&place.at(RUN)).map_err(|error| NotRun::because(error.to_string()))?.body;
+    let orders = ORDERS.parse::<f64>().expect("a number");
+    Ok((Round { slowdown: together / alone - 1.0, others: done / orders }, run))
+}
+
+/// What the program says in its last line: `1.234 s, others did 567 orders`.
+fn told(printed: &str) -> Result<(f64, f64), NotRun> {
+    let line = printed.lines().last().unwrap_or_default();
+    let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [seconds, orders] => Ok((seconds, orders)),
+        _ => Err(NotRun::because("the program did not say how long it took")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_says_is_read() {
+        let printed = "2 orders of 3 customers earned 1.00\n1.234000 s, others did 567 orders\n";
+        assert_eq!(told(printed).unwrap(), (1.234, 567.0));
+        assert!(told("killed\n").is_err());
+    }
+
+    #[test]
+    fn a_gain_is_claimed_only_where_it_is_one() {
+        let whole =
+            |lo: f64, value: f64, hi: f64| Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio);
+        assert!(verdict(&whole(1.2, 1.4, 1.5)).contains("lost to waiting"));
+        assert!(verdict(&whole(0.8, 0.9, 0.95)).contains("did not pay"));
+        assert!(verdict(&whole(0.9, 1.1, 1.3)).contains("not resolved"));
+        let round = Round { slowdown: 0.25, others: 1.5 };
+        assert_eq!((own(&round), theirs(&round), own_and_theirs(&round)), (0.8, 1.2, 2.0));
+    }
+}

@@ -1,0 +1,157 @@
+//! The machine: what a load from each level takes, how many the core can have under way, and what
+//! a program must expect of them.
+
+use super::place::MACHINE;
+use super::{Found, NotRun, Told, Tour, tell};
+use crate::failure::Refusal;
+use crate::measure::{self, MeasureArgs};
+use crate::save;
+use ::harvest::machine_record;
+use ::model::pattern::{self, Options};
+use ::model::predict;
+use records::Document;
+use records::machine::{Grade, HandOverBy, Machine, Verdict};
+use records::tour::StepFigure;
+use units::Quantity;
+
+/// Of the catalogue, what the story and the harvest need.
+const EXPERIMENTS: [&str; 4] = ["latency", "mlp", "threads", "yields"];
+
+/// All customers.
+const AREA: &str = "128M";
+
+pub(super) fn command() -> String {
+    format!("gleaner measure --quick {}", EXPERIMENTS.join(" "))
+}
+
+pub(super) fn measured(tour: &mut Tour<'_>) -> Found {
+    let args = MeasureArgs { quick: true, ..MeasureArgs::only(&EXPERIMENTS) };
+    let machine = measure::measured(&args, 0, tour.console).map_err(|error| refused(&error))?;
+    let document = Document::now(machine);
+    save::record(&tour.place.at(MACHINE), &document).map_err(|error| NotRun::because(error.to_string()))?;
+    // Profiles and harvests look there; one that is there already may be better.
+    machine_record::keep(&document);
+    let machine = document.body;
+    let says = sentences(&machine);
+    let levels = machine.levels.iter().map(|level| figure(&level.name, &level.latency.ns));
+    let told = Told {
+        says,
+        figures: levels.collect(),
+        figures_show: "Time of a load, by what serves it".to_owned(),
+        record: Some(MACHINE),
+    };
+    tour.machine = Some(machine);
+    Ok(told)
+}
+
+fn sentences(machine: &Machine) -> Vec<String> {
+    let mut says = vec![format!("The processor is called {}.", tell::processor(machine))];
+    let level = |name: &str| machine.levels.iter().find(|level| level.name == name);
+    if let (Some(first), Some(memory)) = (machine.levels.first(), level("DRAM")) {
+        let near = &first.latency.ns;
+        let far = &memory.latency.ns;
+        let times = tell::times(far, near).map_or(String::new(), |times| format!(": {times} as long"));
+        if let (Some(near), Some(far)) = (resolved(near), resolved(far)) {
+            says.push(format!(
+                "A load that finds its data in the first cache takes {near}. One that has to go to memory takes {far}{times}."
+            ));
+        }
+        if let Some(cycles) = resolved(&memory.latency.cycles) {
+            says.push(format!("That is {cycles} in which the core could have worked, and waits."));
+        }
+    }
+    let experiments = &machine.experiments;
+    let mlp = experiments.mlp.as_ref().and_then(|outcome| outcome.result.as_ref());
+    if let Some(loads) = mlp.and_then(|mlp| resolved(&mlp.kinds.first()?.sustained)) {
+        says.push(format!(
+            "It can wait for several at once, if it learns their addresses early enough: at the highest throughput {loads} loads \
+             from memory were under way."
+        ));
+    }
+    let yields = experiments.yields.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let kernel = yields.and_then(|y| y.kernel.iter().find(|k| k.by == HandOverBy::Futex && k.same_cpu));
+    let kernel = kernel.map(|kernel| &kernel.cost.ns);
+    let user = yields.and_then(|y| resolved(&y.user.first()?.cost.ns));
+    if let (Some(switch), Some(user)) = (kernel.and_then(resolved), user) {
+        let wait = level("DRAM").and_then(|memory| memory.latency.ns.estimate());
+        let longer = kernel.and_then(Quantity::estimate).zip(wait).is_some_and(|(k, w)| k.lo > w.hi);
+        let longer = if longer { ", longer than the wait" } else { "" };
+        says.push(format!(
+            "To let another program run meanwhile, the kernel takes {switch} for each switch{longer}. A switch without the kernel \
+             takes {user}."
+        ));
+    }
+    let Grade { verdict, reasons } = &machine.run.grade;
+    if let (Verdict::Noisy, Some(reason)) = (verdict, reasons.first()) {
+        says.push(format!(
+            "The machine was busy meanwhile ({reason}): quiet, it would give narrower intervals."
+        ));
+    }
+    if machine.levels.is_empty() {
+        says.push(
+            "How long a load takes from each level is not resolved: try again when it is quiet.".to_owned(),
+        );
+    }
+    says
+}
+
+/// A figure with its interval; nothing where it is not resolved, for a sentence would say nothing.
+fn resolved(quantity: &Quantity) -> Option<String> {
+    quantity.estimate().map(|_| quantity.brief())
+}
+
+pub(super) fn pattern_command() -> String {
+    format!("gleaner predict --machine {MACHINE} --if pages=4K 'chase({AREA}); rand({AREA})'")
+}
+
+/// Where each load waits for the one before, and where the core has as many under way as it can.
+pub(super) fn predicted(tour: &mut Tour<'_>) -> Found {
+    let Some(machine) = &tour.machine else {
+        return Err(NotRun::because("the machine was not measured"));
+    };
+    let one = |text: String| -> Result<Quantity, NotRun> {
+        let pattern = pattern::parse(&text).expect("a pattern of the algebra");
+        let mut defaults = Options::default();
+        pattern::parse_setting("pages=4K", &mut defaults).expect("a kind of pages");
+        predict::predict(machine, &pattern, &defaults).map(|predicted| predicted.per_access).map_err(
+            |cannot| NotRun {
+                why: format!("{}: {}", cannot.what, cannot.why),
+                would_help: cannot.would_help,
+            },
+        )
+    };
+    let (chain, apart) = (one(format!("chase({AREA})"))?, one(format!("rand({AREA})"))?);
+    let mut says = vec![
+        format!(
+            "By the model that is fitted to the measurement, a load from such an area takes {} if its address is in what the load \
+             before it reads: the core cannot begin it earlier.",
+            chain.brief()
+        ),
+        format!(
+            "If all addresses are known, it takes {} in the mean, since the core has as many under way as it can.",
+            apart.brief()
+        ),
+    ];
+    if let Some(times) = tell::times(&chain, &apart) {
+        says.push(format!("So the same reads may take {times} as long, by their order alone."));
+    }
+    let figures = vec![figure("one waits for another", &chain), figure("all addresses known", &apart)];
+    tour.predicted = Some(chain);
+    let figures_show = format!("Time of a load from an area of {AREA}iB, modelled");
+    Ok(Told { says, figures, figures_show, record: None })
+}
+
+pub(super) fn figure(name: &str, value: &Quantity) -> StepFigure {
+    StepFigure { name: name.to_owned(), value: value.clone(), percent: false }
+}
+
+pub(super) fn share(name: &str, value: &Quantity) -> StepFigure {
+    StepFigure { percent: true, ..figure(name, value) }
+}
+
+fn refused(error: &anyhow::Error) -> NotRun {
+    match error.downcast_ref::<Refusal>() {
+        Some(refusal) => NotRun { why: refusal.why.clone(), would_help: refusal.would_help.clone() },
+        None => NotRun::because(format!("{error:#}")),
+    }
+}
