@@ -87,7 +87,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s o -l output 
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-stacks -d 'Leave out who calls what: no stacks are copied'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-allocations -d 'Leave out where memory is allocated: no library is preloaded into the program'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-probes -d 'Leave out how long loads take: no breakpoints are set'
-complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l try -d 'Then run the program again, with and without changes that the profile proposes and that need no source: huge pages, prefetches ahead of loads; and say whether it is faster'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l try -d 'Then run the program again, with and without changes that the profile proposes and that need no source: huge pages, prefetches ahead of loads, cache lines of their own for what threads allocate, other CPUs; and say whether it is faster'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -149,7 +149,7 @@ fn a_program_that_resets_the_signal_past_libc_is_not_killed() {
         int main(void) {
             link_all();
             struct node *at = everything;
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < 24; i++) {
                 at = chase(at, LINES);
                 long failed;
                 HOW

@@ -140,7 +140,7 @@ const COUNTERS: &str = r#"
 #endif
 static void *count(void *given) {
     volatile long *own = given;
-    for (long i = 0; i < 150000000; i++) own[i & 1]++;
+    for (long i = 0; i < 60000000; i++) own[i & 1]++;
     return NULL;
 }
 __attribute__((noinline)) static long *counter(int number) {
