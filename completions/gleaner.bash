@@ -46,6 +46,9 @@ _gleaner() {
             gleaner,predict)
                 cmd="gleaner__subcmd__predict"
                 ;;
+            gleaner,probe)
+                cmd="gleaner__subcmd__probe"
+                ;;
             gleaner,profile)
                 cmd="gleaner__subcmd__profile"
                 ;;
@@ -74,7 +77,7 @@ _gleaner() {
 
     case "${cmd}" in
         gleaner)
-            opts="-q -h -V --json --quiet --help --version tour doctor measure profile harvest twin proof annotate show export report model compare predict reproduce help generate"
+            opts="-q -h -V --json --quiet --help --version tour doctor measure probe profile harvest twin proof annotate show export report model compare predict reproduce help generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -178,14 +181,18 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__export)
-            opts="-o -q -h --format --output --weight --json --quiet --help"
+            opts="-o -q -h --format --parquet --output --weight --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --format)
-                    COMPREPLY=($(compgen -W "pprof folded speedscope firefox callgrind memprof csv-loads csv-functions csv-objects csv-lines" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pprof folded speedscope firefox callgrind memprof csv-loads csv-functions csv-objects csv-lines jsonl prometheus hwloc" -- "${cur}"))
+                    return 0
+                    ;;
+                --parquet)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --output)
@@ -393,6 +400,52 @@ _gleaner() {
                     return 0
                     ;;
                 --if)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        gleaner__subcmd__probe)
+            opts="-o -q -h --budget --jitter --name --expect --output --cpu --max-memory --json --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --budget)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jitter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expect)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-memory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -31,13 +31,14 @@ complete -c gleaner -n "__fish_gleaner_needs_command" -s V -l version -d 'Print 
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "tour" -d 'Watch a program wait for memory, find out why, and try what helps: two to three minutes, and a page that tells it'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "doctor" -d 'Show what works on this host, what does not and why, and what would help'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "measure" -d 'Measure this machine: latency and size of each cache level, TLBs, memory-level parallelism, bandwidth and more'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "probe" -d 'Measure in ten seconds what gives away faults in a fleet: slow memory, prefetchers or huge pages that are off, noisy neighbours'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "profile" -d 'Find the loads that a program waits for, and the data that they read'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "harvest" -d 'Run a program, and other programs in its memory stalls'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "twin" -d 'Rewrite a program or library so that every function has a twin: a second copy, beside the untouched original'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "proof" -d 'Check that a rewritten file is its original plus twins, and nothing else'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "annotate" -d 'Show the code of functions with what each instruction cost'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "show" -d 'Show a record, or a part of it'
-complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write a profile record in the format of another tool'
+complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "export" -d 'Write records in the formats of other tools'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "report" -d 'Write records as one HTML page: figures with intervals, tables, and the records themselves'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "model" -d 'Fit levels of the memory hierarchy, with sizes and costs, to a machine record'
 complete -c gleaner -n "__fish_gleaner_needs_command" -f -a "compare" -d 'Compare records: what became slower, what became faster, what is the same'
@@ -69,6 +70,16 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l dry-run -d '
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand measure" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l budget -d 'How long it may take, from 3s to 10min' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l jitter -d 'Wait a random part of this time first, so that a thousand hosts do not start at once [default with --jitter alone: 60s]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l name -d 'The host\'s name in the record [default: as the system says]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l expect -d 'Compare the figures with the limits in this file, such as \'memory_latency <= 130 ns\' or \'bandwidth_all >= 280 GB/s\', one a line' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -s o -l output -d 'Write the record to this file (\'-\' for standard output), or as NAME-TIME.json into this directory' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l cpu -d 'Measure on this CPU [default: the last one that no other gleaner uses]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l max-memory -d 'Use no more memory than this, for example 512M' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -l json -d 'Write the result to standard output as JSON, and text to standard error'
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
+complete -c gleaner -n "__fish_gleaner_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l backend -d 'How to sample' -r -f -a "auto\t'The clock, since only samples of time tell which loads the core waits for; or else signals'
 clock\t'A timer of CPU time, by the kernel\'s performance events'
 signal\t'A timer for each thread and a preloaded library that takes its signals: where events are forbidden, as in most containers. At most one sample for each tick of the kernel'
@@ -158,7 +169,11 @@ memprof\t'For llvm-profdata: samples that waited for each global variable (YAML)
 csv-loads\t'The loads as comma-separated values'
 csv-functions\t'The functions as comma-separated values'
 csv-objects\t'The data as comma-separated values'
-csv-lines\t'The cache lines that threads share, by offset and thread, as comma-separated values'"
+csv-lines\t'The cache lines that threads share, by offset and thread, as comma-separated values'
+jsonl\t'All figures of any records as rows, one a line (JSON)'
+prometheus\t'Headlines of any records, as gauges for Prometheus'
+hwloc\t'Topology and memory attributes of a machine record, for hwloc (XML)'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l parquet -d 'Add tables of all records to this directory, as Parquet in partitions by date; records that are there already are left out' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -s o -l output -d 'Write to this file [default: standard output]' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand export" -l weight -d 'What stacks are weighed by; formats that hold both show this one first [default: time]' -r -f -a "time\t'CPU time'
 stall\t'Time spent waiting for loads'"

@@ -19,18 +19,22 @@ fn fixture(name: &str) -> String {
     path.to_str().expect("a path that is text").to_owned()
 }
 
-/// A whole machine record, a probe, a profile, a run, a plan, a reproduction.
-const RECORDS: [&str; 6] = [
+/// A machine record of nothing, a profile, a run, a plan, a reproduction.
+const RECORDS: [&str; 5] = [
     "machine.v1.interrupted.json",
-    "machine.v1.probe-zen3-guest.json",
     "profile.v1.call-chain.json",
     "run.v1.one-scavenger.json",
     "plan.v1.assumed-prices.json",
     "reproduction.v1.three-claims.json",
 ];
 
-fn records() -> Vec<String> {
-    RECORDS.map(fixture).into()
+/// Those, and a probe's, which is put there.
+fn records(directory: &Path) -> Vec<String> {
+    let probe = directory.join("probe.json");
+    std::fs::write(&probe, probe_record().to_string()).expect("a record");
+    let mut records: Vec<String> = RECORDS.map(fixture).into();
+    records.insert(1, "probe.json".to_owned());
+    records
 }
 
 fn gleaner(directory: &Path, arguments: &[&str]) -> Output {
@@ -53,7 +57,7 @@ fn strings<'a>(strings: &'a [String], before: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn any_records_become_rows() {
     let directory = tempfile::tempdir().unwrap();
-    let records = records();
+    let records = records(directory.path());
     let output = gleaner(directory.path(), &strings(&records, &["export", "--format", "jsonl"]));
     assert_eq!(told(&output), (Some(0), String::new()));
     let rows = rows(&output.stdout);
@@ -78,10 +82,10 @@ fn what_is_no_record_is_named_and_left_out() {
     let here = directory.path();
     let below = here.join("records/site-b");
     std::fs::create_dir_all(&below).unwrap();
-    std::fs::copy(fixture(RECORDS[1]), here.join("records/a.json")).unwrap();
-    std::fs::copy(fixture(RECORDS[1]), below.join("again.json")).unwrap();
-    std::fs::copy(fixture(RECORDS[3]), below.join("run.json")).unwrap();
-    let whole = std::fs::read(fixture(RECORDS[2])).unwrap();
+    std::fs::write(here.join("records/a.json"), probe_record().to_string()).unwrap();
+    std::fs::copy(here.join("records/a.json"), below.join("again.json")).unwrap();
+    std::fs::copy(fixture(RECORDS[2]), below.join("run.json")).unwrap();
+    let whole = std::fs::read(fixture(RECORDS[1])).unwrap();
     std::fs::write(below.join("cut.json"), &whole[..whole.len() / 2]).unwrap();
     std::fs::write(below.join("notes.txt"), "no record, and not looked at").unwrap();
     let output = gleaner(here, &["export", "--format", "jsonl", "records", "absent.json"]);
@@ -101,7 +105,7 @@ fn what_is_no_record_is_named_and_left_out() {
 #[test]
 fn headlines_are_gauges() {
     let directory = tempfile::tempdir().unwrap();
-    let records = records();
+    let records = records(directory.path());
     let output = gleaner(directory.path(), &strings(&records, &["export", "--format", "prometheus"]));
     assert_eq!(told(&output), (Some(0), String::new()));
     let Some(python) = python() else { return };
@@ -110,12 +114,12 @@ fn headlines_are_gauges() {
     let parsed = readers::with_input(&python, &["-c", script], &output.stdout, directory.path());
     let samples: Vec<(String, Value, f64)> = serde_json::from_str(&parsed).expect("samples");
     let value = |name: &str| samples.iter().find(|(known, _, _)| known == name).map(|(_, _, value)| *value);
-    let record: Value = serde_json::from_slice(&std::fs::read(fixture(RECORDS[1])).unwrap()).unwrap();
+    let record = probe_record();
     let ns = record["experiments"]["probe"]["result"]["memory_latency"]["ns"]["value"].as_f64().unwrap();
     let seconds = value("gleaner_probe_memory_latency_seconds").expect("the latency");
     assert!((seconds / (ns * 1e-9) - 1.0).abs() < 1e-9, "{seconds} {ns}");
     assert!(value("gleaner_probe_memory_latency_seconds_low").expect("its lower end") <= seconds);
-    assert!(value("gleaner_harvest_slowdown_ratio").is_some(), "{parsed}");
+    assert!(value("gleaner_harvest_wall_seconds").is_some(), "{parsed}");
 }
 
 #[cfg(feature = "parquet")]
@@ -123,7 +127,7 @@ fn headlines_are_gauges() {
 fn tables_take_each_record_once() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let records = records();
+    let records = records(here);
     let export = strings(&records, &["export", "--parquet", "tables"]);
     let (code, said) = told(&gleaner(here, &export));
     assert_eq!(code, Some(0), "{said}");
@@ -154,7 +158,7 @@ fn duckdb_reads_the_same_rows() {
     let Some(python) = python() else { return };
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let records = records();
+    let records = records(here);
     assert_eq!(told(&gleaner(here, &strings(&records, &["export", "-q", "--parquet", "tables"]))).0, Some(0));
     let lines = gleaner(here, &strings(&records, &["export", "--format", "jsonl"])).stdout;
     let mut expected: Vec<String> = rows(&lines).into_iter().map(|row| readers::comparable(&row)).collect();
@@ -224,7 +228,7 @@ fn other_databases_read_the_tables() {
     let python = python().expect("Python with pyspark and chdb, by scripts/test-long.sh");
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let records = records();
+    let records = records(here);
     assert_eq!(told(&gleaner(here, &strings(&records, &["export", "-q", "--parquet", "tables"]))).0, Some(0));
     let counts = readers::duckdb(
         &python,
@@ -274,8 +278,8 @@ fn kubernetes_takes_the_manifest() {
 fn hwloc_reads_memory_attributes() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let record = fixture(RECORDS[1]);
-    let output = gleaner(here, &["export", "--format", "hwloc", "-o", "machine.xml", &record]);
+    std::fs::write(here.join("probe.json"), probe_record().to_string()).unwrap();
+    let output = gleaner(here, &["export", "--format", "hwloc", "-o", "machine.xml", "probe.json"]);
     let remark = "next: lstopo --input machine.xml, or HWLOC_XMLFILE=machine.xml for programs\n";
     assert_eq!(told(&output), (Some(0), remark.to_owned()));
     let refused = gleaner(here, &["export", "--format", "hwloc", &fixture(RECORDS[0])]);

@@ -23,7 +23,7 @@ use crate::context::{Context, Refused};
 use crate::crews;
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use crate::latency::{load_chase, main_pages, warm_limit};
+use crate::latency::{load_chase, main_pages};
 use crate::time_budget::TimeBudget;
 use lab::arena::{PageKind, Placement};
 use lab::campaign::Series;
@@ -40,6 +40,8 @@ const MOST_CHAIN: u64 = 512 << 20;
 const LEAST_CHAIN: u64 = 64 << 20;
 /// Streams together take no more than this: filling it takes time, which is short.
 const MOST_STREAMED: Bytes = Bytes::gib(2);
+const WARM_NODES: u64 = 1 << 12;
+const BLOCK: Duration = Duration::from_micros(400);
 /// Blocks of a setting; beyond that, more do not make intervals narrower than hosts differ.
 const BLOCKS: usize = 400;
 /// The least time for blocks, whatever building the memory took.
@@ -66,8 +68,10 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     // In this order below, too.
     let mut rigs: Vec<Box<dyn Rig + '_>> = Vec::new();
     for chain in [&chains.cache, &chains.memory, &chains.forward, &chains.small_pages] {
-        let warm = warm_limit(chain, ctx.last_cache().0);
-        let warm_ticks = (ctx.tsc.value * 0.01) as u64;
+        // No cache holds the larger chains, and a short walk leaves more of a time slice to the
+        // block: on busy hosts that decides whether it counts.
+        let warm = if chain.layout.span > chains.cache.layout.span { WARM_NODES } else { chain.nodes() };
+        let warm_ticks = (ctx.tsc.value * 0.002) as u64;
         let rig = ChaseRig::new(load_chase(kernels::Access::Read)?, chain.clone(), warm, warm_ticks);
         let begin = ctx.rng.below(chain.nodes());
         rigs.push(Box::new(rig.beginning_at(begin)));
@@ -87,7 +91,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     ctx.time_budget = TimeBudget::of(left);
     ctx.time_budget.limit_overdraft(0.1);
     ctx.stage(0.1, 1.0);
-    let gathered = ctx.measure(rigs, Duration::from_micros(700), BLOCKS, 1.0);
+    let gathered = ctx.measure(rigs, BLOCK, BLOCKS, 1.0);
     let Some((shared, of_nodes)) = gathered.series.split_at_checked(7) else {
         return Err(Refused::failed(format!("{settings} settings gave {} series", gathered.series.len())));
     };
@@ -142,10 +146,10 @@ impl Chains {
         let (line, last) = (ctx.line(), ctx.last_cache());
         let room = ctx.max_memory.0 / 3;
         let memory = (last.0 * TIMES_LAST_CACHE).clamp(LEAST_CHAIN, MOST_CHAIN).min(room).max(1 << 20);
-        // A third of the last cache: guests and neighbours seldom leave more of it.
+        // An eighth of the last cache: more would take long to warm before each block.
         let before = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
         let before = before.iter().rev().nth(1).and_then(|cache| cache.size).unwrap_or(Bytes(0));
-        let cache = (last.0 / 3).max(before.0 * 2).min(memory / 2).max(64 << 10);
+        let cache = (last.0 / 8).max(before.0 * 3).min(memory / 2).max(64 << 10);
         let whole = |bytes: u64| Bytes(bytes / line * line);
         let forward = Layout { order: Order::Forward, ..Layout::random(whole(memory), line) };
         let layouts = [Layout::random(whole(cache), line), Layout::random(whole(memory), line), forward];

@@ -82,8 +82,13 @@ impl<'a> Walk<'a> {
     fn value(&mut self, value: &'a Value, parameters: &Parameters, element: bool, beside: Beside) {
         match value {
             Value::Array(elements) => {
-                for each in elements {
-                    self.value(each, parameters, true, beside);
+                for (nth, each) in elements.iter().enumerate() {
+                    // Figures without anything around them have their place alone.
+                    let mut parameters = parameters.clone();
+                    if each.as_object().is_some_and(is_quantity) {
+                        parameters.insert("nth".to_owned(), nth.into());
+                    }
+                    self.value(each, &parameters, true, beside);
                 }
             }
             Value::Object(fields) if is_quantity(fields) => self.found.push(Found {
@@ -176,7 +181,7 @@ mod tests {
                 "note": "a remark",
                 "points": [
                     {"size": 1024, "probe": {"run": {"lines": 8}}, "cpus": [0, 1], "blocks": 7, "p05": 1.5,
-                     "latency": {"ns": quantity, "cycles": {"unresolved": "too noisy"}}},
+                     "latency": {"ns": quantity.clone(), "cycles": {"unresolved": "too noisy"}}},
                 ],
             }],
         });
@@ -189,5 +194,8 @@ mod tests {
         assert_eq!(Value::Object(found[0].parameters.clone()), parameters);
         assert_eq!((found[0].n, found[0].other_pages), (Some(7), true));
         assert_eq!(found[1].quantity["unresolved"], "too noisy");
+        let passes = json!({"passes": [quantity.clone(), quantity]});
+        let places: Vec<Value> = of(&passes).into_iter().map(|f| Value::Object(f.parameters)).collect();
+        assert_eq!(places, [json!({"nth": 0}), json!({"nth": 1})]);
     }
 }

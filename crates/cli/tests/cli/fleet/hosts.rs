@@ -1,8 +1,9 @@
-//! A made-up fleet: the record of a real probe, with the spread of real hosts, as three kinds of
+//! A made-up fleet: the figures of a real host, with the spread of real hosts, as three kinds of
 //! hardware, and with planted faults. The same seed makes the same fleet.
 
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Command;
 use units::Rng;
 
 /// Hosts of each kind of hardware.
@@ -91,10 +92,60 @@ pub(super) struct Fleet {
     hosts: usize,
 }
 
-/// The record of a real probe.
+/// A probe's record with the figures of a whole run on a real host.
 pub(super) fn probe_record() -> Value {
-    let path = testkit::root().join("crates/records/fixtures/machine.v1.probe-zen3-guest.json");
-    serde_json::from_slice(&std::fs::read(path).expect("the fixture")).expect("JSON")
+    let path = testkit::root().join("crates/records/fixtures/machine.v1.full-run-zen4-guest.json.gz");
+    let unpacked = Command::new("gzip").arg("-dc").arg(path).output().expect("gzip").stdout;
+    let mut record: Value = serde_json::from_slice(&unpacked).expect("JSON");
+    let result = |name: &str| &record["experiments"][name]["result"];
+    let level = |name: &str| {
+        let levels = record["levels"].as_array().expect("levels");
+        levels.iter().find(|level| level["name"] == name).expect("a level")["latency"].clone()
+    };
+    let curves = result("latency")["curves"].as_array().expect("curves");
+    let last = |pages: &str| {
+        let mut random =
+            curves.iter().filter(|curve| curve["pattern"] == "random" && curve["access"] == "read");
+        let curve = random.find(|curve| curve["pages"]["asked"] == pages).expect("a curve");
+        (curve["points"].as_array().expect("points").last().expect("a point"), &curve["pages"])
+    };
+    let ((huge, supply), (small, _)) = (last("thp"), last("4K"));
+    let ratio = |value: f64, lo: f64, hi: f64| json!({"value": value, "lo": lo, "hi": hi, "unit": "ratio", "basis": "measured"});
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let spread = number(&huge["p95_ns"]) / number(&huge["p05_ns"]);
+    let share = number(&supply["share"]);
+    let revealed = result("prefetch")["revealed"].as_array().expect("sizes").last().expect("memory");
+    let mut gain = revealed["ahead_forward"].clone();
+    gain["unit"] = "ratio".into();
+    let streams = result("bandwidth")["streams"].as_array().expect("streams");
+    let of_memory =
+        streams.iter().filter(|stream| stream["within"] == "DRAM" && stream["operation"] == "copy");
+    let copy = of_memory.max_by_key(|stream| stream["threads"].as_u64()).expect("a copy");
+    let (void, valid) =
+        (number(&record["run"]["blocks"]["voided"]), number(&record["run"]["blocks"]["valid"]));
+    let void = void / (void + valid);
+    let probe = json!({
+        "core_clock": result("clock")["core"],
+        "cache_latency": level("L3"),
+        "cache_area": 4_194_304,
+        "memory_latency": level("DRAM"),
+        "pages": supply,
+        "memory_area": huge["size"],
+        "memory_spread": ratio(spread, spread * 0.98, spread * 1.02),
+        "small_pages_latency": small["latency"],
+        "huge_pages": ratio(share, share, share),
+        "prefetch_gain": gain,
+        "bandwidth_one": result("bandwidth")["single_maximum"],
+        "bandwidth_all": result("bandwidth")["platform_maximum"],
+        "copy_all": copy["rate"],
+        "threads": 2,
+        "void_share": ratio(void, void * 0.9, void * 1.1),
+        "node_balance": {"unresolved": "this host shows only one NUMA node"},
+    });
+    record["run"]["host_name"] = "node17".into();
+    record["levels"] = json!([]);
+    record["experiments"] = json!({"probe": {"status": "done", "seconds": 10.0, "result": probe}});
+    record
 }
 
 impl Fleet {
@@ -144,7 +195,7 @@ fn made_up(real: &Value, hardware: &Hardware, host: &str, fault: Option<Fault>, 
     // One in twenty was probed while something else ran: all its figures are a little off.
     let busy = unit(random) < 0.05;
     record["run"]["host_name"] = host.into();
-    record["run"]["seed"] = (unit(random) * 1e9).floor().into();
+    record["run"]["seed"] = random.below(1_000_000_000).into();
     record["host"]["identity"]["product"] = format!("Maker R{}", hardware.processor.len()).into();
     record["host"]["processor"]["name"] = hardware.processor.into();
     record["host"]["topology"]["sockets"] = 2.into();
