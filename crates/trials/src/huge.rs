@@ -22,7 +22,8 @@ const BOTH: &str = "malloc's memory and what the program maps itself";
 const MOST_OF_MEMORY: u64 = 2;
 
 impl HugePages {
-    pub(crate) fn of(host: &Host) -> Self {
+    /// As this machine has them.
+    pub fn of(host: &Host) -> Self {
         let memory = host.memory.total.value().map_or(1 << 30, |total| total.0);
         let mode = host.pages.thp.effective().value();
         Self { up_to: memory / MOST_OF_MEMORY, is_allowed: mode.is_some_and(|mode| mode != ThpMode::Never) }

@@ -5,7 +5,7 @@ use super::{Found, NotRun, Told, Tour};
 use lab::stop::Stop;
 use records::profile::{FindingKind, Trial, TrialOutcome};
 use std::ffi::OsString;
-use trials::{Change, Program};
+use trials::{Change, HugePages, Program};
 
 const ORDERS: &str = "2000000";
 /// The fewest pairs in which a difference can be told from chance at all.
@@ -24,7 +24,8 @@ pub(super) fn tried(tour: &mut Tour<'_>) -> Found {
         says: "a table that has grown with the customers".to_owned(),
         arguments: vec!["grown".into()],
     };
-    let changes = [grown, Change::HugePages];
+    let huge = Change::HugePages(HugePages::of(&crate::live::host_without_trying()));
+    let changes = [grown, huge];
     let mut progress = tour.console.progress();
     let mut done = 0.0;
     let mut trials = Vec::new();
