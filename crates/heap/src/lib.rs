@@ -38,36 +38,46 @@
 //! startup      the constructor
 //! clock        a timer for each thread, whose signals are samples
 //! sys          system calls
+//! traces       another library: it hands over the accesses that trace twins write down
 //! ```
 //!
-//! It is built twice: as an ordinary crate, for tests and for the profiler, which uses its
-//! `layout`, and by the sampler room with `--cfg freestanding`, as the shared object that is
-//! preloaded.
+//! It is built three times: as an ordinary crate, for tests and for the profiler, which uses its
+//! `layout`; by the sampler room with `--cfg freestanding`, as the shared object that is preloaded;
+//! and by the trace room with `--cfg traces` besides, as another one.
 #![cfg_attr(freestanding, no_std)]
 // In an ordinary crate nothing is interposed, and what would be called seems unused.
-#![cfg_attr(not(freestanding), allow(dead_code))]
+#![cfg_attr(any(traces, not(freestanding)), allow(dead_code))]
 
 #[cfg(freestanding)]
 extern crate core;
 
+#[cfg(not(traces))]
 mod arena;
+#[cfg(not(traces))]
 pub mod clock;
 #[cfg(freestanding)]
 mod freestanding;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(traces)))]
 mod interpose;
+#[cfg(not(traces))]
 mod keys;
+#[cfg(not(traces))]
 pub mod layout;
 #[cfg(freestanding)]
 mod next;
+#[cfg(not(traces))]
 pub mod probe;
+#[cfg(not(traces))]
 mod record;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(traces)))]
 mod recording;
+#[cfg(not(traces))]
 mod stack;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(traces)))]
 mod startup;
 mod sys;
+#[cfg(not(traces))]
 mod table;
-#[cfg(freestanding)]
+pub mod traces;
+#[cfg(all(freestanding, not(traces)))]
 mod traps;

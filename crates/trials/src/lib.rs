@@ -21,7 +21,7 @@ mod prefetched;
 mod prepared;
 
 pub use change::{Change, proposed};
-pub use command::{Program, TrialError};
+pub use command::{Program, TrialError, input};
 pub use prefetched::Prefetched;
 
 use command::{Printed, Run};

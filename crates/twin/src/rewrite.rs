@@ -17,6 +17,7 @@ use crate::modes::harvest::{HarvestTwins, ModuleFacts};
 use crate::modes::mode::Mode;
 use crate::modes::poison::Poison;
 use crate::modes::prefetch::{self, Prefetches};
+use crate::modes::trace;
 use crate::output::file::{self, Places, Sizes};
 use crate::output::go;
 use crate::output::map;
@@ -318,6 +319,7 @@ enum Inserter<'a, 'd> {
     Poison(Poison, Liveness),
     Harvest(HarvestTwins<'a, 'd>),
     Prefetch(&'a Prefetches),
+    Trace(u16),
 }
 
 /// All units, laid out.
@@ -360,6 +362,7 @@ fn lay_out_all(
     let inserter = match (mode, facts) {
         (Mode::Poison(width), _) => Inserter::Poison(Poison::new(width), Liveness::of(module, &listed)),
         (Mode::Prefetch(wanted), _) => Inserter::Prefetch(wanted),
+        (Mode::Trace(number), _) => Inserter::Trace(number),
         (Mode::Primary(sites), Some(facts)) => {
             Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None, false))
         }
@@ -382,6 +385,7 @@ fn lay_out_all(
             }
             Inserter::Harvest(harvest) => harvest.unit(unit, &tables),
             Inserter::Prefetch(wanted) => (prefetch::unit(module, unit, wanted).0, Harvested::default()),
+            Inserter::Trace(number) => (trace::unit(module, unit, *number), Harvested::default()),
         };
         inserted.shrink();
         let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32);

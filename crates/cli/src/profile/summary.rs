@@ -31,6 +31,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
     text.push_str(&lines(profile, width));
+    text.push_str(&super::traced::text(profile, top, width));
     text.push_str(&findings(profile));
     text.push_str(&trials(profile, width));
     text.push_str(&refusals(profile));

@@ -47,5 +47,6 @@ mod survey;
 mod switches;
 mod terminal;
 mod tiles;
+mod traces;
 mod tries;
 mod unseen;

@@ -1,9 +1,11 @@
-//! The profile record on the page: findings first, then where time went, loads, calls, code, data.
+//! The profile record on the page: findings first, then where time went, loads, memory over time, calls,
+//! code, data.
 
 mod calls;
 mod code;
 mod loads;
 mod summary;
+mod trace;
 
 use crate::parts::Out;
 use crate::text::escape;
@@ -14,6 +16,7 @@ pub(crate) fn sections(profile: &Profile, out: &mut Out) {
     summary::findings(profile, out);
     summary::time(profile, out);
     loads::loads(profile, out);
+    trace::sections(profile, out);
     calls::flames(profile, out);
     loads::functions(profile, out);
     code::code(profile, out);
