@@ -83,10 +83,7 @@ impl Hierarchy {
             is_victim: last.is_victim,
             traffic: Traffic::default(),
         };
-        Self {
-            cores: (0..cores.max(1)).map(core).collect(),
-            last: geometry.l3.iter().map(last).collect(),
-        }
+        Self { cores: (0..cores.max(1)).map(core).collect(), last: geometry.l3.iter().map(last).collect() }
     }
 
     pub fn cores(&self) -> usize {

@@ -64,8 +64,7 @@ mod tests {
         let mut streams = Streams::new();
         let up: Vec<bool> = (100 * 64..100 * 64 + 6).map(|line| streams.expected(line)).collect();
         assert_eq!(up, [false, false, false, true, true, true]);
-        let down: Vec<bool> =
-            (200 * 64..200 * 64 + 6).rev().map(|line| streams.expected(line)).collect();
+        let down: Vec<bool> = (200 * 64..200 * 64 + 6).rev().map(|line| streams.expected(line)).collect();
         assert_eq!(down, [false, false, false, true, true, true]);
     }
 

@@ -20,9 +20,7 @@ pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationSite, MemoryObject};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
-pub use trace::{
-    BandwidthSlice, CacheModel, ModuleLeftOut, Trace, TracedInstruction, TracedLevels,
-};
+pub use trace::{BandwidthSlice, CacheModel, ModuleLeftOut, Trace, TracedInstruction, TracedLevels};
 pub use trial::{Trial, TrialOutcome};
 
 use crate::Record;

@@ -113,7 +113,13 @@ pub fn run(
     if stop.asked() {
         return Err(TraceError::Stopped);
     }
-    outcome::add(profile, request, &traced, feed, &outcome::Run { traced_s, ended, gave_up: memory.gave_up() });
+    outcome::add(
+        profile,
+        request,
+        &traced,
+        feed,
+        &outcome::Run { traced_s, ended, gave_up: memory.gave_up() },
+    );
     Ok(())
 }
 
@@ -133,8 +139,7 @@ fn split(rewritten: Rewritten) -> (Traced, Vec<places::Places>) {
         files.push((module.path, module.data));
         places.push(module.places);
     }
-    let Rewritten { directory, program, left_out, .. } =
-        Rewritten { modules: Vec::new(), ..rewritten };
+    let Rewritten { directory, program, left_out, .. } = Rewritten { modules: Vec::new(), ..rewritten };
     (Traced { program, environment, files, left_out, _directory: directory }, places)
 }
 

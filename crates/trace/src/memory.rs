@@ -132,8 +132,7 @@ impl Memory {
             entry.place.store(0, Relaxed);
         }
         let about = self.state(chunk);
-        let writer =
-            Writer { process: about.process.load(Relaxed), thread: about.thread.load(Relaxed) };
+        let writer = Writer { process: about.process.load(Relaxed), thread: about.thread.load(Relaxed) };
         if about.state.load(Relaxed) == state::FULL {
             about.state.store(state::FREE, Release);
             let word = &self.header().any_free;

@@ -51,9 +51,10 @@ pub(crate) fn add(profile: &mut Profile, request: &Request<'_>, traced: &Traced,
     let all = modules.iter().flat_map(|module| &module.counts).fold(Counts::default(), Counts::and);
     let sum = |of: fn(&caches::Traffic) -> u64| {
         let figures = traffic.iter().map(|traffic| of(traffic) as f64);
-        let (least, most) = figures.clone().fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), figure| {
-            (least.min(figure), most.max(figure))
-        });
+        let (least, most) =
+            figures.clone().fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), figure| {
+                (least.min(figure), most.max(figure))
+            });
         let first = traffic.first().map_or(0.0, |first| of(first) as f64);
         Quantity::modelled(Estimate::new(first, least, most), Unit::Bytes)
     };
@@ -72,7 +73,8 @@ pub(crate) fn add(profile: &mut Profile, request: &Request<'_>, traced: &Traced,
     if let Some((from, to)) = request.window {
         let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
         over_time.retain(|slice| {
-            slice.to.value().is_some_and(|end| end > from) && slice.from.value().is_some_and(|begin| begin < to)
+            slice.to.value().is_some_and(|end| end > from)
+                && slice.from.value().is_some_and(|begin| begin < to)
         });
     }
     profile.findings.extend(finding(&over_time));
@@ -191,7 +193,9 @@ struct NamesOf<'t> {
 
 impl<'t> NamesOf<'t> {
     fn new(traced: &'t Traced) -> Self {
-        let of = |(_, data): &'t (PathBuf, Vec<u8>)| (Names::of(data, None), image::Module::analyse(data, None).ok());
+        let of = |(_, data): &'t (PathBuf, Vec<u8>)| {
+            (Names::of(data, None), image::Module::analyse(data, None).ok())
+        };
         Self { names: traced.files.iter().map(of).collect() }
     }
 

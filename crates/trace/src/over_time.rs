@@ -75,7 +75,8 @@ fn times(slices: &[Slice], shares: &Shares, nothing: f64) -> Vec<Estimate> {
         *accesses.entry(function).or_default() += count;
     }
     let all: u64 = accesses.values().sum();
-    let is_known = shares.iter().any(|(function, share)| share.value > 0.0 && accesses.contains_key(function));
+    let is_known =
+        shares.iter().any(|(function, share)| share.value > 0.0 && accesses.contains_key(function));
     let of_slice = |slice: &Slice| {
         let mut sum = Estimate::exact(0.0);
         for (function, &count) in &slice.accesses {
@@ -117,7 +118,8 @@ impl Stretch {
         maximum: &Quantity,
         name: &dyn Fn(u32) -> Option<String>,
     ) -> BandwidthSlice {
-        let both: Vec<f64> = self.read.iter().zip(&self.written).map(|(read, written)| read + written).collect();
+        let both: Vec<f64> =
+            self.read.iter().zip(&self.written).map(|(read, written)| read + written).collect();
         let sum = self.rate(&both, width);
         let rate = |bytes: &[f64]| Quantity::modelled(self.rate(bytes, width), Unit::BytesPerSecond);
         let most = self.lines.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)));

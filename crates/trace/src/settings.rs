@@ -103,9 +103,7 @@ impl Settings {
         let is_victim = has_victim(host, l2);
         let last = |cache: Cache, replacement| Last { cache, replacement, is_victim };
         let mut all = vec![last(l3, Replacement::LeastRecentlyUsed), last(l3, Replacement::Any)];
-        all.extend(
-            ends.into_iter().map(|bytes| last(Cache { bytes, ..l3 }, Replacement::LeastRecentlyUsed)),
-        );
+        all.extend(ends.into_iter().map(|bytes| last(Cache { bytes, ..l3 }, Replacement::LeastRecentlyUsed)));
         Self {
             geometry: Geometry { l1, l2, l3: all, buffers },
             cores: cores(host),

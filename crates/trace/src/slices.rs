@@ -68,7 +68,8 @@ impl Slices {
                 self.current.lines.insert(function, lines);
             }
         }
-        self.current.traffic = traffic.iter().zip(&self.before).map(|(now, before)| now.since(before)).collect();
+        self.current.traffic =
+            traffic.iter().zip(&self.before).map(|(now, before)| now.since(before)).collect();
         self.before = traffic.to_vec();
         self.done.push(std::mem::take(&mut self.current));
         self.counted = 0;

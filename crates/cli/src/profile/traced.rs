@@ -215,7 +215,8 @@ fn over_time(slices: &[BandwidthSlice], width: usize) -> String {
             short(busiest.function.as_deref().unwrap_or("-"), 40),
         ]);
     }
-    let mut text = format!("\n  what memory moves over time (the busiest part of each stretch)\n{}", draw(&rows, width));
+    let mut text =
+        format!("\n  what memory moves over time (the busiest part of each stretch)\n{}", draw(&rows, width));
     if let Some(Quantity::Unresolved { unresolved }) = slices.first().map(|slice| &slice.of_maximum) {
         let _ = writeln!(text, "  of maximum: {unresolved}");
     }
@@ -240,4 +241,3 @@ fn rate(rate: &Quantity) -> String {
         None => "-".to_owned(),
     }
 }
-

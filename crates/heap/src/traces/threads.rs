@@ -52,8 +52,7 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: a function of that name has that type; the program's arguments.
     unsafe {
         let create: unsafe extern "C" fn(usize, usize, usize, usize) -> i32 = core::mem::transmute(create);
-        let is_free =
-            |start: &&Start| start.function.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok();
+        let is_free = |start: &&Start| start.function.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_ok();
         let Some(start) = STARTS.iter().find(is_free) else {
             return create(thread, attributes, function, argument);
         };

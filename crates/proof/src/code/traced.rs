@@ -143,9 +143,7 @@ fn is_counted(insn: &Instruction) -> bool {
 }
 
 fn is_of(lea: &Instruction, register: Register) -> bool {
-    lea.memory_base() == register
-        && lea.memory_index() == Register::None
-        && lea.memory_displacement64() == 0
+    lea.memory_base() == register && lea.memory_index() == Register::None && lea.memory_displacement64() == 0
 }
 
 fn is_same(lea: &Instruction, is_local: bool, access: &UsedMemory) -> bool {

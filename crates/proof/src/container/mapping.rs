@@ -33,9 +33,8 @@ pub(crate) fn note(rewritten: &Elf<'_>, findings: &Findings) -> Result<Option<No
     if ours.next().is_some() {
         findings.in_file(Rule::Mapping, 0, "more than one rewriter's note");
     }
-    let is_known = |mode| {
-        matches!(mode, IDENTITY | POISON | PRIMARY | SCAVENGER | SIBLING | PREFETCH | TRACE)
-    };
+    let is_known =
+        |mode| matches!(mode, IDENTITY | POISON | PRIMARY | SCAVENGER | SIBLING | PREFETCH | TRACE);
     let note = match Note::decode(contents) {
         Ok(note) if !is_known(note.mode) => return Err(Refusal::UnknownMode(note.mode)),
         Ok(note) => note.check().map(|()| note),

@@ -133,7 +133,11 @@ fn histogram(slices: &[BandwidthSlice], out: &mut Out) {
         let part = 100.0 * count as f64 / shares.len() as f64;
         let width = 100 / CLASSES;
         let last = class + 1 == CLASSES;
-        let range = if last { format!("{}% and more", class * width) } else { format!("{} to {}%", class * width, (class + 1) * width) };
+        let range = if last {
+            format!("{}% and more", class * width)
+        } else {
+            format!("{} to {}%", class * width, (class + 1) * width)
+        };
         table.row(vec![Cell::text(&range), Cell::sorted(format!("{part:.0}%"), part)]);
         let shown = format!("{part:.0}%");
         drawn.push(Bar { name: range, value: Estimate::exact(part), shown, class: usize::from(class < 7) });

@@ -79,12 +79,7 @@ fn address_of(memory: &UsedMemory) -> Option<(Vec<u8>, Option<u64>)> {
     lea_of(memory.base(), memory.index(), memory.scale(), memory.displacement() as i64)
 }
 
-fn lea_of(
-    base: Register,
-    index: Register,
-    scale: u32,
-    displacement: i64,
-) -> Option<(Vec<u8>, Option<u64>)> {
+fn lea_of(base: Register, index: Register, scale: u32, displacement: i64) -> Option<(Vec<u8>, Option<u64>)> {
     let is_general = |register: Register| register == Register::None || register.is_gpr64();
     if !is_general(base) || !is_general(index) {
         return None;
