@@ -22,7 +22,7 @@ pub(crate) struct Told {
 }
 
 /// Of whom a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Writer {
     pub process: u32,
     pub thread: u32,

@@ -7,9 +7,7 @@
 //! instruction accesses.
 
 use crate::decode::{Opinion, Second};
-use iced_x86::{
-    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register, UsedMemory,
-};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpAccess, Register, UsedMemory};
 use twin_format::trace::{COUNT, CURSOR, FIRST, FULL, Place, RETURN, SECOND};
 
 /// `mov fs:[at], reg`, `mov reg, fs:[at]`.
@@ -50,9 +48,8 @@ pub(super) fn check(
     address: u64,
     insn: &Instruction,
     second: &mut Second,
-    factory: &mut InstructionInfoFactory,
 ) -> Result<(), &'static str> {
-    let accesses: Vec<UsedMemory> = factory.info(insn).used_memory().to_vec();
+    let accesses = second.accessed(insn);
     let mut reading = Reading { code, at: 0 };
     let mut told = 0_u16;
     while reading.at < code.len() {

@@ -13,9 +13,7 @@ use crate::decode::skipped_lock::to_the_prefix;
 use crate::decode::{Opinion, Second, is_relative_to};
 use crate::rule::Rule;
 use crate::{Context, Counts};
-use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpKind, Register,
-};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
 /// Room for one unit at a time, used again for the next.
 #[derive(Default)]
@@ -28,7 +26,6 @@ pub(crate) struct Scratch {
     loads: Vec<(u64, u32)>,
     jumps: Vec<u64>,
     second: Second,
-    factory: InstructionInfoFactory,
     pub(crate) claims: Vec<Claim>,
     pub(crate) counts: Counts,
 }
@@ -147,8 +144,7 @@ impl View<'_, '_> {
         let unit = self.unit;
         let code = &unit.copy[item.place as usize..][..item.inserted as usize];
         let at = unit.twin + u64::from(item.place);
-        let Scratch { second, factory, .. } = scratch;
-        if let Err(what) = traced::check(code, at, insn, second, factory) {
+        if let Err(what) = traced::check(code, at, insn, &mut scratch.second) {
             self.context.findings.at(Rule::Inserted, at, what);
         }
     }
