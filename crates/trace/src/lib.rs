@@ -107,11 +107,11 @@ pub fn run(
     let child = start(&program, &traced, &memory, &library).map_err(|e| not_run(&e))?;
     let ended = watch(child, &memory, &mut feed, stop).map_err(|e| not_run(&e))?;
     let traced_s = began.elapsed().as_secs_f64();
-    if memory.processes() == 0 {
-        return Err(TraceError::NoLibrary);
-    }
     if stop.asked() {
         return Err(TraceError::Stopped);
+    }
+    if memory.processes() == 0 {
+        return Err(TraceError::NoLibrary);
     }
     outcome::add(
         profile,

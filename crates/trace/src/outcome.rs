@@ -86,7 +86,9 @@ pub(crate) fn add(profile: &mut Profile, request: &Request<'_>, traced: &Traced,
         let share: f64 = of_module.filter_map(|function| function.time.value()).sum();
         Quantity::measured(Estimate::exact(share), Unit::Ratio)
     };
-    let left_out = traced.left_out.iter().map(|(path, why)| ModuleLeftOut {
+    let is_worth_telling =
+        |(path, _): &&(PathBuf, String)| time(path).value().is_some_and(|share| share > 0.0);
+    let left_out = traced.left_out.iter().filter(is_worth_telling).map(|(path, why)| ModuleLeftOut {
         module: records::text_of(path),
         time: time(path),
         why: why.clone(),
@@ -94,7 +96,7 @@ pub(crate) fn add(profile: &mut Profile, request: &Request<'_>, traced: &Traced,
     let trace = Trace {
         model: request.settings.model(),
         accesses: all.accesses,
-        covered: sum_of(&covered),
+        covered: outside_kernel(sum_of(&covered), &profile.summary.in_kernel),
         slowdown: match elapsed_s {
             s if s > 0.0 => Quantity::measured(Estimate::exact(run.traced_s / s), Unit::Ratio),
             _ => Quantity::unresolved("the first run took no time"),
@@ -149,12 +151,22 @@ fn shares(profile: &Profile, traced: &Traced, modules: &[Module]) -> Shares {
 }
 
 /// The sum of shares, whose intervals add in quadrature.
-fn sum_of(shares: &[Estimate]) -> Quantity {
+fn sum_of(shares: &[Estimate]) -> Estimate {
     let value: f64 = shares.iter().map(|share| share.value).sum();
     let below = shares.iter().fold(0.0_f64, |sum, share| sum.hypot(share.value - share.lo));
     let above = shares.iter().fold(0.0_f64, |sum, share| sum.hypot(share.hi - share.value));
-    let sum = Estimate::new(value.min(1.0), (value - below).max(0.0), (value + above).min(1.0));
-    Quantity::measured(sum, Unit::Ratio)
+    Estimate::new(value.min(1.0), (value - below).max(0.0), (value + above).min(1.0))
+}
+
+/// A share of all CPU time as one of that which is not the kernel's.
+fn outside_kernel(share: Estimate, kernel: &Quantity) -> Quantity {
+    let outside = 1.0 - kernel.value().unwrap_or(0.0);
+    if outside <= 0.0 {
+        return Quantity::unresolved("all of the time was the kernel's");
+    }
+    let part = |share: f64| (share / outside).clamp(0.0, 1.0);
+    let covered = Estimate::new(part(share.value), part(share.lo), part(share.hi));
+    Quantity::measured(covered, Unit::Ratio)
 }
 
 fn levels(counts: &Counts) -> TracedLevels {

@@ -32,7 +32,9 @@ impl Rewritten {
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711))?;
         let mut all = Self { directory, program: None, modules: Vec::new(), left_out: Vec::new() };
         for path in paths {
-            told(&format!("{}: rewriting", records::text_of(path)));
+            if !is_loader(path) {
+                told(&format!("{}: rewriting", records::text_of(path)));
+            }
             match all.add(program, path) {
                 Ok(module) => all.modules.push(module),
                 Err(why) => all.left_out.push((path.clone(), why)),

@@ -118,7 +118,11 @@ fn head(trace: &Trace) -> String {
         model.page,
         model.because,
     );
-    let _ = writeln!(text, "  the traced code takes {} of the CPU time", percent(&trace.covered));
+    let _ = writeln!(
+        text,
+        "  the traced code takes {} of the CPU time outside the kernel",
+        percent(&trace.covered)
+    );
     for module in &trace.left_out {
         let _ = writeln!(
             text,

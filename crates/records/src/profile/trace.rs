@@ -11,8 +11,8 @@ pub struct Trace {
     /// Loads and stores that were traced, stack and string instructions among them. The kernel's
     /// are none of them.
     pub accesses: u64,
-    /// Share of the CPU time, by the samples of the first run, that was spent in code whose accesses
-    /// are traced.
+    /// Share of the CPU time outside the kernel, by the samples of the first run, that was spent in
+    /// code whose accesses are traced.
     pub covered: Quantity,
     /// How many times as long the traced run took.
     pub slowdown: Quantity,

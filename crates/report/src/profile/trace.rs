@@ -27,7 +27,7 @@ fn summary(trace: &Trace, out: &mut Out) {
     let levels = &trace.by_level;
     let victim = if model.l3_is_victim { ", which holds what L2 replaces" } else { "" };
     out.say(&format!(
-        "A second run, {} times as long, told {} accesses of code that takes {} of the CPU time. They went \
+        "A second run, {} times as long, told {} accesses of code that takes {} of the CPU time outside the kernel. They went \
          through a model of L1 {}, L2 {} and L3 {}{victim}, with pages of {} ({}). L1 serves {}, L2 {}, L3 {}, \
          memory {}; {} go beyond L2 and are foreseen by a prefetcher; {} take a walk of the page tables. \
          Memory reads {} and writes {}.",
