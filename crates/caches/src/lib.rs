@@ -1,5 +1,5 @@
-//! A model of caches and translation buffers. It is told of accesses, one after the other, and says
-//! of each which level serves it; and what memory reads and writes meanwhile. Pure.
+//! A model of caches and translation buffers. It is told of accesses, one after the other, and
+//! says of each which level serves it; and what memory reads and writes meanwhile. Pure.
 //!
 //! ```text
 //!  core 0: L1 ── L2 ──┐
@@ -9,7 +9,7 @@
 //!
 //! - Lines of 64 bytes. Writes allocate, and lines are written back when they are replaced.
 //! - L1 and L2 replace the least recently used line. L3 does so or replaces any.
-//! - L3 holds what L2 replaced (*victim*, as on AMD since Zen and on Intel's servers since Skylake),
+//! - L3 holds what L2 replaced (*victim*, as on AMD since Zen and Intel's servers since Skylake),
 //!   or all that was ever fetched (*filled*, as on Intel's clients).
 //! - Caches of several cores are not kept coherent: what one writes stays valid in another.
 //! - Streams of misses are recognised, and counted, but nothing is prefetched: a prefetcher moves a

@@ -19,7 +19,8 @@ pub(crate) struct Sets {
     entries: Vec<u64>,
     ways: usize,
     sets: u64,
-    /// If the sets are a power of two: by the line's lowest bits. Else by a hash, as last levels do.
+    /// If the sets are a power of two: by the line's lowest bits. Else by a hash, as last levels
+    /// do.
     mask: Option<u64>,
     replacement: Replacement,
     random: u64,

@@ -5,6 +5,7 @@ mod latencies;
 mod machine;
 mod summary;
 mod traced;
+mod words;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};

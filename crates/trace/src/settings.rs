@@ -1,4 +1,5 @@
-//! Which caches are modelled: those of a machine record or of this host, and what is changed in them.
+//! Which caches are modelled: those of a machine record or of this host, and what is changed in
+//! them.
 
 use caches::{Buffers, Cache, Geometry, Last, Replacement};
 use records::host::{CacheKind, Host};

@@ -1,7 +1,7 @@
 //! `--trace`: the program once more, with all of its accesses through a model of the caches; and
 //! what the summary says of it.
 
-use super::summary::{file_name, short};
+use super::words::{file_name, short};
 use crate::console::Console;
 use crate::failure::Refusal;
 use crate::figures::percent;

@@ -6,8 +6,8 @@ use records::profile::Profile;
 use std::process::Output;
 use testkit::{Place, text};
 
-/// Reads 16 MiB four times after it was written once; then copies by libc; with threads, signals and
-/// children beside it, each by an argument.
+/// Reads 16 MiB four times after it was written once; with threads, signals or children beside it,
+/// each by an argument.
 const STREAM: &str = r#"
 #include <pthread.h>
 #include <signal.h>

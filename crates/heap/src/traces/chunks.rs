@@ -1,6 +1,5 @@
 //! Chunks: taken by a thread, and handed over.
 
-use super::full;
 use super::layout::{CHUNK_BYTES, CHUNKS, CHUNKS_AT, ENTRY_BYTES, Header, STATES_AT, State, state};
 use super::words::{self, CURSOR, FULL};
 use crate::sys::{self, nr, syscall};
@@ -9,13 +8,16 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where the shared memory is mapped; 0 while it is not.
 static REGION: AtomicUsize = AtomicUsize::new(0);
+/// What twins jump to when a chunk is full.
+static WHEN_FULL: AtomicUsize = AtomicUsize::new(0);
 /// Where the next search begins.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 const PATIENCE: u32 = 1000;
 const WAIT_NS: usize = 10_000_000;
 
-pub(super) fn begin(region: usize) {
+pub(super) fn begin(region: usize, when_full: usize) {
+    WHEN_FULL.store(when_full, Relaxed);
     REGION.store(region, Relaxed);
 }
 
@@ -47,7 +49,7 @@ pub(super) fn take() {
         Some(chunk) => {
             let at = REGION.load(Relaxed) + CHUNKS_AT + chunk * CHUNK_BYTES;
             words::write::<CURSOR>(at + ENTRY_BYTES);
-            words::write::<FULL>(full::full as *const () as usize);
+            words::write::<FULL>(WHEN_FULL.load(Relaxed));
         }
         None => words::write::<CURSOR>(0),
     }

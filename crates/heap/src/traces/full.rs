@@ -1,7 +1,7 @@
 //! What twins jump to when a chunk is full.
 //!
-//! It comes from anywhere in the program: between any two instructions, with every register and flag
-//! in use, and perhaps with something in the 128 bytes below the stack pointer. RCX is in the
+//! It comes from anywhere in the program: between any two instructions, with every register and
+//! flag in use, and perhaps with something in the 128 bytes below the stack pointer. RCX is in the
 //! thread's word already; everything else is kept here.
 //!
 //! ```text
@@ -18,6 +18,8 @@ use super::chunks;
 use super::words::RETURN;
 use core::arch::naked_asm;
 
+/// # Safety
+/// Only twins jump here, with the word [`RETURN`] set.
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn full() {
     naked_asm!(

@@ -28,6 +28,9 @@ static HANDLERS: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
 static BEHIND: AtomicUsize = AtomicUsize::new(0);
 
 /// What signals with handlers come to.
+///
+/// # Safety
+/// Called by the kernel alone, as a handler with information.
 unsafe extern "C" fn entry(number: i32, information: usize, context: usize) {
     let kept = (words::read::<FIRST>(), words::read::<SECOND>(), words::read::<RETURN>());
     let handler = HANDLERS.get(number as usize).map_or(0, |handler| handler.load(Acquire));

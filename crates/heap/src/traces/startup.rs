@@ -3,7 +3,7 @@
 
 use super::layout::{CHUNK_BYTES, MAGIC, MEMORY_NAME, REGION_BYTES, VARIABLE};
 use super::words::{self, CURSOR, FULL};
-use super::{chunks, threads};
+use super::{chunks, full, threads};
 use crate::sys::{nr, syscall};
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -30,7 +30,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, environment: *mut *mu
         return;
     }
     let Some(region) = path.and_then(map) else { return };
-    chunks::begin(region);
+    chunks::begin(region, full::full as *const () as usize);
     if let Some(header) = chunks::header() {
         header.processes.fetch_add(1, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The profile record on the page: findings first, then where time went, loads, memory over time, calls,
-//! code, data.
+//! The profile record on the page: findings first, then where time went, loads, memory over
+//! time, calls, code, data.
 
 mod calls;
 mod code;
