@@ -457,7 +457,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__profile)
-            opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --try --pairs --top --output --json --quiet --help"
+            opts="-o -q -h --backend --pid --perf-data --frequency --budget --duration --from --to --no-stacks --no-allocations --no-probes --try --pairs --trace --machine --on --if --top --output --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -496,6 +496,18 @@ _gleaner() {
                     return 0
                     ;;
                 --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --machine)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --if)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

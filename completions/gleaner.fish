@@ -93,12 +93,17 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l to -d 'Leave out what was sampled after this time of the run' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pairs -d 'Pairs of runs for each change' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l machine -d 'Model the caches of this machine record [default: the one that \'gleaner measure\' left, if it is of this machine; sizes that it lacks are as the host claims them]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l on -d 'Model the caches of another machine, by its record' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l if -d 'Change the modelled machine: l1=SIZE, l2=SIZE, l3=SIZE, or pages=2M; may be given several times' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l top -d 'How many loads, functions and objects the summary shows' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s o -l output -d 'Write the record to this file (\'-\' for standard output; then the program\'s standard output goes to standard error)' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-stacks -d 'Leave out who calls what: no stacks are copied'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-allocations -d 'Leave out where memory is allocated: no library is preloaded into the program'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l no-probes -d 'Leave out how long loads take: no breakpoints are set'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l try -d 'Then run the program again, with and without changes that the profile proposes and that need no source: huge pages, prefetches ahead of loads, cache lines of their own for what threads allocate, other CPUs; and say whether it is faster'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l try -d 'Then run the program again, with and without changes that the profile proposes and that need no source: huge pages, prefetches ahead of loads; and say whether it is faster'
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l trace -d 'Then run the program again with all of its loads and stores through a model of the caches: which level serves each, and what memory moves over time'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l json -d 'Write the result to standard output as JSON, and text to standard error'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s q -l quiet -d 'Print no progress and no remarks, only the result and errors'
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -4,6 +4,8 @@ mod file;
 mod latencies;
 mod machine;
 mod summary;
+mod traced;
+mod words;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
@@ -81,6 +83,9 @@ pub(crate) struct ProfileArgs {
     /// Pairs of runs for each change
     #[arg(long, value_name = "N", requires = "tries", default_value_t = 10, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pairs: u16,
+
+    #[command(flatten)]
+    trace: traced::TraceArgs,
 
     /// How many loads, functions and objects the summary shows
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -172,7 +177,8 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         yield_cycles: Some(weights.yield_cycles),
         latencies: weights.latencies,
     };
-    if args.tries {
+    let settings = args.trace.settings(&host)?;
+    if args.tries || settings.is_some() {
         trials::Program { command: args.command.clone() }.can_run_again().map_err(|e| not_tried(&e))?;
     }
     // The program is forked before: it keeps its signals as they were.
@@ -183,6 +189,9 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         Backend::Ibs => sampler::hardware::run(&request, records::profile::Backend::Ibs, root, stop),
     };
     let mut profile = crate::threads::shared(run).map_err(|e| refused(&e))?;
+    if let Some(settings) = &settings {
+        traced::add(&args.command, settings, window, &mut profile, stop, console);
+    }
     if args.tries {
         try_changes(args, &mut profile, &host, stop, console);
     }
@@ -222,7 +231,7 @@ fn try_changes(args: &ProfileArgs, profile: &mut Profile, host: &Host, stop: Sto
 
 fn not_tried(error: &trials::TrialError) -> Refusal {
     let text = error.to_string();
-    let (what, why) = text.split_once(": ").unwrap_or(("--try", &text));
+    let (what, why) = text.split_once(": ").unwrap_or(("--try and --trace", &text));
     Refusal::wrong_use(what, why)
 }
 

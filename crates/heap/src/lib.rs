@@ -40,49 +40,54 @@
 //! environment  the variable that names the shared memory
 //! sys          system calls
 //! changes      another library: it changes a program's memory, for trials (`changes/mod.rs`)
-//! library      both libraries as files
+//! traces       a third one: it hands over the accesses that trace twins write down
+//! library      the first two as files
 //! ```
 //!
-//! It is built twice: as an ordinary crate, for tests and for the profiler, which uses its
-//! `layout`, and by this crate's build script with `--cfg freestanding`, as the shared object that
-//! is preloaded. With `--cfg changes` it becomes the other library.
+//! It is built four times: as an ordinary crate, for tests and for the profiler, which uses its
+//! `layout`; by this crate's build script with `--cfg freestanding`, as the shared object that is
+//! preloaded, and with `--cfg changes` besides, as the other library; and by the trace room with
+//! `--cfg traces` besides, as the third one.
 #![cfg_attr(freestanding, no_std)]
 #![allow(dead_code)] // each build uses a part of it: in an ordinary crate nothing is interposed
 
 #[cfg(freestanding)]
 extern crate core;
 
+#[cfg(not(traces))]
 mod arena;
 #[cfg(any(not(freestanding), changes))]
 pub mod changes;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 pub mod clock;
 #[cfg(freestanding)]
 mod environment;
 #[cfg(freestanding)]
 mod freestanding;
-#[cfg(all(freestanding, not(changes)))]
+#[cfg(all(freestanding, not(any(changes, traces))))]
 mod interpose;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 mod keys;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 pub mod layout;
 #[cfg(not(freestanding))]
 pub mod library;
 #[cfg(freestanding)]
 mod next;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 pub mod probe;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 mod record;
-#[cfg(all(freestanding, not(changes)))]
+#[cfg(all(freestanding, not(any(changes, traces))))]
 mod recording;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 mod stack;
-#[cfg(all(freestanding, not(changes)))]
+#[cfg(all(freestanding, not(any(changes, traces))))]
 mod startup;
 mod sys;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, traces)))]
 mod table;
-#[cfg(all(freestanding, not(changes)))]
+#[cfg(not(changes))]
+pub mod traces;
+#[cfg(all(freestanding, not(any(changes, traces))))]
 mod traps;

@@ -16,6 +16,7 @@ pub(crate) mod nr {
     pub(crate) const GETPID: usize = 39;
     pub(crate) const GETTID: usize = 186;
     pub(crate) const SCHED_SETAFFINITY: usize = 203;
+    pub(crate) const FUTEX: usize = 202;
     pub(crate) const TIMER_CREATE: usize = 222;
     pub(crate) const TIMER_SETTIME: usize = 223;
     pub(crate) const TIMER_DELETE: usize = 226;

@@ -78,6 +78,8 @@ pub(crate) fn profile(
         findings: findings::of(&summary, &loads, shared.findings),
         lines: shared.lines,
         trials: Vec::new(),
+        bandwidth: Vec::new(),
+        trace: None,
         summary,
         loads,
         functions,
@@ -305,6 +307,7 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             beyond_l2: most.is_some_and(|most| is_beyond_l2(most.level)),
             level_because: because(&by_level, self.costs.is_latency),
             by_level,
+            traced: None,
             translation: match counts.translated {
                 0 => Quantity::unresolved("the samples do not tell"),
                 translated => measured_share(counts.walks, translated),

@@ -60,6 +60,7 @@ pub mod stacks;
 pub mod tally;
 pub mod unwind;
 
+pub use names::demangled;
 pub use profile::{accesses_profile, profile};
 pub use run::Run;
 pub use source::ModuleFile;

@@ -3,7 +3,7 @@
 use cpp_demangle::DemangleOptions;
 
 /// A linker's name, demangled: Rust's and C++'s; others as they are. The symbol's version goes.
-pub(crate) fn demangled(name: &str) -> String {
+pub fn demangled(name: &str) -> String {
     // Names come from files of all kinds: what is long is left alone.
     const LONGEST: usize = 4096;
     let name = name.split('@').next().unwrap_or(name);

@@ -208,7 +208,7 @@ use std::sync::atomic::AtomicBool;
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 25;
+pub const VERSION: u32 = 26;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -403,7 +403,8 @@ fn look(
     let entries = yields::entries(&context.mapping, &claims);
     code::claims::check(&context.mapping, claims, &context.findings);
     context.return_addresses();
-    if context.note.mode != container::mapping::IDENTITY {
+    // Entries of a trace preserve everything, so it does not count what is live.
+    if !matches!(context.note.mode, container::mapping::IDENTITY | container::mapping::TRACE) {
         let (original, mapping) = (&context.original, &context.mapping);
         let unwind = &context.unwind;
         let basis = earlier.as_ref().map(|_| earlier::Basis::of(mapping, unwind));

@@ -10,6 +10,7 @@ mod line;
 mod load;
 mod object;
 mod sampling;
+mod trace;
 mod trial;
 
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
@@ -19,6 +20,7 @@ pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationSite, CodeAddress, MemoryObject};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
+pub use trace::{BandwidthSlice, CacheModel, ModuleLeftOut, Trace, TracedInstruction, TracedLevels};
 pub use trial::{Trial, TrialOutcome};
 
 use crate::Record;
@@ -48,6 +50,12 @@ pub struct Profile {
     /// Changes that were tried, by running the program with and without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
+    /// What memory moved over time; only a traced run tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bandwidth: Vec<BandwidthSlice>,
+    /// The same program once more, with all of its accesses through a model of the caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// The code of the functions that took most time.
     #[serde(default)]
     pub code: Vec<AnnotatedFunction>,

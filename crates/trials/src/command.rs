@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -52,6 +52,16 @@ impl Program {
         }
     }
 
+    /// The file that the command executes.
+    pub fn file(&self) -> Option<PathBuf> {
+        let first = Path::new(self.command.first()?);
+        if first.as_os_str().to_string_lossy().contains('/') {
+            return Some(first.to_owned());
+        }
+        let paths = std::env::var_os("PATH")?;
+        std::env::split_paths(&paths).map(|directory| directory.join(first)).find(|path| path.is_file())
+    }
+
     /// Runs it once, as it is prepared.
     pub(crate) fn run(&self, prepared: &Prepared) -> Result<Run, TrialError> {
         let first = self.command.first().cloned().unwrap_or_default();
@@ -82,8 +92,9 @@ impl Program {
     }
 }
 
-/// A file is read from its beginning again; of anything else, runs find the end at once.
-fn input() -> Stdio {
+/// Standard input of one of several runs: a file is read from its beginning again; of anything
+/// else, runs find the end at once.
+pub fn input() -> Stdio {
     let is_file = std::fs::metadata("/proc/self/fd/0").is_ok_and(|about| about.is_file());
     let again = if is_file { File::open("/proc/self/fd/0").ok() } else { None };
     again.map_or_else(Stdio::null, Stdio::from)

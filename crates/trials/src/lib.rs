@@ -32,7 +32,7 @@ mod prepared;
 
 pub use aligned::Aligned;
 pub use change::{Change, proposed};
-pub use command::{Program, TrialError};
+pub use command::{Program, TrialError, input};
 pub use huge::HugePages;
 pub use placed::Cpus;
 pub use prefetched::{Prefetched, Walk};

@@ -7,7 +7,7 @@ use image::elf::bytes::hex;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use twin::{Ahead, Mode, Prefetches};
 
 /// A load, as a profile names it.
@@ -88,23 +88,13 @@ fn form(
     };
     write().map_err(|e| format!("{}: {}", place.display(), records::plain(&e)))?;
     let mut prepared = Prepared { says, ..Prepared::default() };
-    if executed(program).is_some_and(|executed| is_same(&executed, path)) {
+    if program.file().is_some_and(|file| is_same(&file, path)) {
         prepared.program = Some(place);
     } else {
         prepared.in_front("LD_LIBRARY_PATH", files.path().as_os_str());
     }
     prepared.files = Some(files);
     Ok(prepared)
-}
-
-/// The file that the command executes.
-fn executed(program: &Program) -> Option<PathBuf> {
-    let first = Path::new(program.command.first()?);
-    if first.as_os_str().to_string_lossy().contains('/') {
-        return Some(first.to_owned());
-    }
-    let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths).map(|directory| directory.join(first)).find(|path| path.is_file())
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

@@ -43,6 +43,7 @@ mod mapping;
 mod note;
 mod number;
 pub mod stream;
+pub mod trace;
 mod yields;
 
 pub use mapping::{Mapping, Table, Unit};
@@ -70,6 +71,8 @@ pub mod mode {
 
     /// Twins prefetch ahead of some loads; what has none of them has no twin.
     pub const PREFETCH: u32 = 6;
+    /// Twins write down the address of each memory access, just before it.
+    pub const TRACE: u32 = 7;
 
     /// Whether twins of this mode may run on another program's kernel thread.
     pub const fn goes_aboard(mode: u32) -> bool {

@@ -17,6 +17,7 @@ use crate::modes::harvest::{HarvestTwins, ModuleFacts};
 use crate::modes::mode::Mode;
 use crate::modes::poison::Poison;
 use crate::modes::prefetch::{self, Prefetches};
+use crate::modes::trace;
 use crate::output::file::{self, Places, Sizes};
 use crate::output::go;
 use crate::output::map;
@@ -320,6 +321,7 @@ enum Inserter<'a, 'd> {
     Harvest(HarvestTwins<'a, 'd>),
     /// With what is live, if that has to be known.
     Prefetch(&'a Prefetches, Option<Liveness>),
+    Trace(u16),
 }
 
 /// All units, laid out.
@@ -365,6 +367,7 @@ fn lay_out_all(
             let minds = prefetch::minds_registers(wanted);
             Inserter::Prefetch(wanted, minds.then(|| Liveness::of(module, &listed)))
         }
+        (Mode::Trace(number), _) => Inserter::Trace(number),
         (Mode::Primary(sites), Some(facts)) => {
             Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None, false))
         }
@@ -390,6 +393,7 @@ fn lay_out_all(
                 let live = liveness.as_ref().map(|liveness| &*liveness.before[unit]);
                 (prefetch::unit(module, unit, wanted, live), Harvested::default())
             }
+            Inserter::Trace(number) => (trace::unit(module, unit, *number), Harvested::default()),
         };
         inserted.shrink();
         let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32);

@@ -71,6 +71,14 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "gleaner profile --from 5s --to 10s ./server",
                 "Leave out what happens in the first five seconds, and after the tenth.",
             ),
+            (
+                "gleaner profile --trace -o profile.json ./search data",
+                "Put all accesses of a second run through a model of the caches: levels, bandwidth over time.",
+            ),
+            (
+                "gleaner profile --trace --if l3=64M,pages=2M ./search data",
+                "The same for a machine with a larger L3, and with large pages.",
+            ),
             ("gleaner show profile.json '.loads[0]'", "Show all figures of the load that stalls most."),
         ],
         "gleaner-harvest" => &[

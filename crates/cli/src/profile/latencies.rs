@@ -1,7 +1,8 @@
 //! The summary of a profile of loads that the hardware sampled: by latency, since these samples
 //! tell no time.
 
-use super::summary::{callers, file_name, findings, head, pattern, refusals, short, size, source};
+use super::summary::{callers, findings, head, pattern, refusals, size, source};
+use super::words::{file_name, short};
 use crate::figures::table::{draw, row};
 use crate::figures::{figure, percent};
 use records::profile::{Backend, Level, Profile, StallingLoad};

@@ -1,5 +1,6 @@
 //! The summary of a profile: where the time went, which loads, which data, what to do next.
 
+use super::words::{file_name, short};
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
 use records::profile::{
@@ -31,6 +32,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
     text.push_str(&lines(profile, width));
+    text.push_str(&super::traced::text(profile, top, width));
     text.push_str(&findings(profile));
     text.push_str(&trials(profile, width));
     text.push_str(&refusals(profile));
@@ -328,18 +330,6 @@ fn gain(gain: &Quantity) -> String {
         Some(share) if share.lo <= 0.0 => format!("at most {:.0}%", 100.0 * share.hi),
         _ => percent(gain),
     }
-}
-
-pub(super) fn file_name(path: &str) -> String {
-    Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// Names of templates fill pages.
-pub(super) fn short(name: &str, longest: usize) -> String {
-    if name.chars().count() <= longest {
-        return name.to_owned();
-    }
-    name.chars().take(longest - 1).chain(['…']).collect()
 }
 
 fn next(profile: &Profile, record: Option<&Path>) -> String {

@@ -52,5 +52,6 @@ mod switches;
 mod terminal;
 mod tiles;
 mod together;
+mod traces;
 mod tries;
 mod unseen;

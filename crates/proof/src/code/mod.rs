@@ -12,4 +12,5 @@ pub(crate) mod relays;
 pub(crate) mod restartable;
 pub(crate) mod return_addresses;
 pub(crate) mod tables;
+mod traced;
 pub(crate) mod unit;

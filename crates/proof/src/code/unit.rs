@@ -5,7 +5,8 @@ use crate::code::claims::Claim;
 use crate::code::computed;
 use crate::code::copy;
 use crate::code::references;
-use crate::container::mapping::{IDENTITY, Table, Unit};
+use crate::code::traced;
+use crate::container::mapping::{IDENTITY, TRACE, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::{self, Item};
 use crate::decode::skipped_lock::to_the_prefix;
@@ -138,6 +139,16 @@ impl View<'_, '_> {
         references::refers(&self.context.patched, &self.context.findings, (from, to), what);
     }
 
+    /// R7 for trace twins.
+    fn traced(&self, insn: &Instruction, item: &Item, scratch: &mut Scratch) {
+        let unit = self.unit;
+        let code = &unit.copy[item.place as usize..][..item.inserted as usize];
+        let at = unit.twin + u64::from(item.place);
+        if let Err(what) = traced::check(code, at, insn, &mut scratch.second) {
+            self.context.findings.at(Rule::Inserted, at, what);
+        }
+    }
+
     /// One instruction; says whether it is a jump to anywhere.
     fn instruction(
         &self,
@@ -161,6 +172,9 @@ impl View<'_, '_> {
                 unit.twin + u64::from(item.place),
                 "inserted code in an identity twin",
             );
+        }
+        if item.inserted > 0 && context.note.mode == TRACE {
+            self.traced(insn, item, scratch);
         }
         let fixed = !context.position_independent;
         references::operands(insn, fixed, &|at, to, what| self.refers(at, to, what));

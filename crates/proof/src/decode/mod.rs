@@ -11,7 +11,7 @@ mod operands;
 pub(crate) mod skipped_lock;
 
 use crate::liveness::effects::{self, Effect};
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, UsedMemory};
 use yaxpeax_arch::LengthedInstruction;
 use yaxpeax_x86::long_mode::{self, InstDecoder, Opcode, Operand};
 
@@ -51,6 +51,11 @@ impl Second {
     /// What an instruction reads and writes by the first decoder's tables.
     pub(crate) fn effect(&mut self, first: &Instruction) -> Effect {
         effects::of(first, &mut self.factory)
+    }
+
+    /// The memory that an instruction accesses, by the first decoder's tables.
+    pub(crate) fn accessed(&mut self, first: &Instruction) -> Vec<UsedMemory> {
+        self.factory.info(first).used_memory().to_vec()
     }
 
     /// Compares what both decoders find at the beginning of `bytes`, which may go on behind the

@@ -10,3 +10,4 @@ mod prefetch;
 mod restartable;
 mod return_addresses;
 mod tails;
+mod trace;

@@ -1,6 +1,6 @@
 //! Loads that the core waited for.
 
-use super::not_told;
+use super::{TracedLevels, not_told};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -48,6 +48,9 @@ pub struct StallingLoad {
     /// What each level cost it, most first; only hardware samples tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_level: Vec<LevelShare>,
+    /// What serves it by the model of the caches, if the run was traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traced: Option<TracedLevels>,
     /// Share of its samples whose address was translated by a walk of the page tables; only
     /// hardware samples tell.
     #[serde(default = "not_told")]

@@ -1,4 +1,5 @@
-//! The profile record on the page: findings first, then where time went, loads, calls, code, data.
+//! The profile record on the page: findings first, then where time went, loads, memory over
+//! time, calls, code, data.
 
 mod accesses;
 mod calls;
@@ -6,6 +7,7 @@ mod code;
 mod lines;
 mod loads;
 mod summary;
+mod trace;
 mod trials;
 
 use crate::parts::Out;
@@ -30,6 +32,7 @@ pub(crate) fn sections(profile: &Profile, out: &mut Out) {
     summary::time(profile, out);
     loads::loads(profile, out);
     lines::lines(profile, out);
+    trace::sections(profile, out);
     calls::flames(profile, out);
     loads::functions(profile, out);
     code::code(profile, out);

@@ -1,8 +1,9 @@
-//! What is inserted, by mode: nothing, poison, or what a harvest needs.
+//! What is inserted, by mode: nothing, poison, what a harvest needs, or what tells accesses.
 
 pub(crate) mod harvest;
 pub(crate) mod indexed;
 pub(crate) mod mode;
 pub(crate) mod poison;
 pub(crate) mod prefetch;
+pub(crate) mod trace;
 pub(crate) mod width;

@@ -20,12 +20,14 @@ pub enum Mode<'s> {
     Sibling(&'s Sites, Bounds),
     /// Prefetches before these loads; what holds none of them has no twin.
     Prefetch(&'s Prefetches),
+    /// Each memory access is written down, with this number of the module.
+    Trace(u16),
 }
 
 impl<'s> Mode<'s> {
     pub(crate) fn sites(self) -> Option<&'s Sites> {
         match self {
-            Self::Identity | Self::Poison(_) | Self::Prefetch(_) => None,
+            Self::Identity | Self::Poison(_) | Self::Prefetch(_) | Self::Trace(_) => None,
             Self::Primary(sites) | Self::Scavenger(sites, _) | Self::Sibling(sites, _) => Some(sites),
         }
     }
@@ -45,6 +47,7 @@ impl<'s> Mode<'s> {
             Self::Scavenger(..) => 4,
             Self::Sibling(..) => 5,
             Self::Prefetch(_) => 6,
+            Self::Trace(_) => 7,
         }
     }
 

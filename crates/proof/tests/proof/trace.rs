@@ -1,0 +1,87 @@
+//! Trace twins: accepted as they are made, and rejected once an entry is anything else.
+
+use gleaner_proof::{Refusal, Rule, check};
+use std::process::Command;
+
+/// All kinds of accesses: by registers, relative to RIP, thread-local, the stack's, a string's.
+const SOURCE: &str = "
+.text
+.globl f
+.type f, @function
+f: .cfi_startproc
+push %rbx
+mov %fs:0x28, %rax
+mov %rsi, %rcx
+1: add -8(%rdi,%rcx,8), %rax
+sub $1, %rcx
+jnz 1b
+add word(%rip), %rax
+mov $16, %ecx
+rep movsb
+pop %rbx
+ret
+.cfi_endproc
+.size f, .-f
+.data
+word: .quad 1
+";
+
+fn compiled() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (from, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
+    std::fs::write(&from, SOURCE).expect("a file");
+    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&from).arg("-o").arg(&to).output();
+    let done = done.expect("a compiler");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    std::fs::read(to).expect("what was assembled")
+}
+
+/// `mov fs:[0x80], rcx`, with which each entry begins.
+const BEGIN: &[u8] = &[0x64, 0x48, 0x89, 0x0c, 0x25, 0x80, 0, 0, 0];
+const END: &[u8] = &[0x64, 0x48, 0x8b, 0x0c, 0x25, 0x80, 0, 0, 0];
+
+fn at(file: &[u8], bytes: &[u8]) -> Vec<usize> {
+    (0..file.len()).filter(|&at| file[at..].starts_with(bytes)).collect()
+}
+
+#[test]
+fn every_byte_of_an_entry_counts() {
+    let original = compiled();
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
+    check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let (begins, ends) = (at(&rewritten, BEGIN), at(&rewritten, END));
+    // push, fs, add, add, count and source and destination, pop, ret
+    assert_eq!((begins.len(), ends.len()), (9, 9));
+    let mut accepted = Vec::new();
+    for (&begin, &end) in begins.iter().zip(&ends) {
+        for byte in begin..end + END.len() {
+            let mut wrong = rewritten.clone();
+            wrong[byte] ^= 0x04;
+            match check(&original, &wrong) {
+                Ok(_) => accepted.push((byte - begin, end + END.len() - byte)),
+                Err(Refusal::Wrong { violations, .. }) => {
+                    assert!(violations.iter().any(|found| found.rule == Rule::Inserted), "{violations:?}");
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    // The number of the module may be any: two bytes of each entry.
+    assert_eq!(accepted.len(), 2 * begins.len(), "{accepted:?}");
+    assert!(accepted.iter().all(|&(_, from_end)| (0x3f..0x49).contains(&from_end)), "{accepted:?}");
+}
+
+#[test]
+fn an_entry_for_another_access_is_none() {
+    let original = compiled();
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
+    let begins = at(&rewritten, BEGIN);
+    let ends = at(&rewritten, END);
+    // The push's entry and the pop's are equally long, and of other instructions.
+    let entry = |number: usize| begins[number]..ends[number] + END.len();
+    assert_eq!(entry(7).len(), entry(8).len(), "those of pop and ret");
+    let mut wrong = rewritten.clone();
+    wrong.copy_within(entry(7), begins[8]);
+    let Err(Refusal::Wrong { violations, .. }) = check(&original, &wrong) else { panic!("accepted") };
+    assert!(violations.iter().any(|found| found.to_string().contains("another instruction")));
+}
