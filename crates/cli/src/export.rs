@@ -22,8 +22,9 @@ use std::path::{Path, PathBuf};
 /// in which the core waited for loads. Inclusive times are those of the stacks that were sampled; a
 /// record without stacks is written as its functions alone.
 ///
-/// A machine record is written for hwloc. Records of any kind, one or thousands of many hosts, become tables (--parquet, jsonl) or gauges
-/// (prometheus). What is no sound record is named and left out; the exit code is then 1.
+/// A machine record is written for hwloc. Records of any kind, one or thousands of many hosts,
+/// become tables (--parquet, jsonl) or gauges (prometheus). What is no sound record is named and
+/// left out; the exit code is then 1.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The format

@@ -27,9 +27,9 @@ const LEAST_MEASURING_SECONDS: f64 = 2.0;
 /// that are off, noisy neighbours
 ///
 /// Hosts of the same hardware should have the same figures: 'gleaner export' puts the records of
-/// many hosts into tables, and docs/fleet.md shows how to find the odd ones. While it runs, all CPUs
-/// read memory as fast as they can. With --expect the exit code is 4 if a figure breaks its limit,
-/// and 5 if that is not known of one.
+/// many hosts into tables, and docs/fleet.md shows how to find the odd ones. While it runs, all
+/// CPUs read memory as fast as they can. With --expect the exit code is 4 if a figure breaks its
+/// limit, and 5 if that is not known of one.
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
     /// How long it may take, from 3s to 10min

@@ -1,6 +1,6 @@
 //! Records in the formats of other tools. Pure: records in, bytes out.
 //!
-//! Records of many hosts become tables in `fleet`, a machine's memory becomes attributes in `hwloc`.
+//! Records of many hosts become tables in `fleet`, a machine's memory attributes in `hwloc`.
 //!
 //! [`profile`] writes one record in one [`Format`]. To add a format: a file here with a function
 //! from the record and its [`Stacks`] to text or bytes, a variant of [`Format`] with its row in

@@ -31,7 +31,7 @@ pub(super) fn core_clock(ctx: &mut Context<'_>) -> Quantity {
     Quantity::measured(core, Unit::Hertz)
 }
 
-/// What these members move together, at so many bytes for a line of each array.
+/// What these members move together, with this number of bytes for a line of each array.
 pub(super) fn rate(ctx: &mut Context<'_>, series: &Series, members: usize, bytes: u32) -> Quantity {
     let scale = f64::from(bytes) * ctx.tsc.value;
     let rate = move |block: &Block| (0..members).map(|i| scale / CrewRig::ticks(block, i)).sum();

@@ -61,9 +61,13 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     let core_clock = figures::core_clock(ctx);
     let chains = Chains::build(ctx)?;
     let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
-    let crew = crews::crew(ctx, &order)?;
+    // Without one, as where the counters of CPUs differ, the figures of one CPU are left.
+    let (crew, no_crew) = match crews::crew(ctx, &order) {
+        Ok(crew) => (Some(crew), String::new()),
+        Err(refused) => (None, refused.why),
+    };
     let areas = StreamAreas::new(ctx, &order, TIMES_LAST_CACHE, MOST_STREAMED)?;
-    let node_plans = nodes::plans(ctx, &order)?;
+    let node_plans = if crew.is_some() { nodes::plans(ctx, &order)? } else { Vec::new() };
 
     // In this order below, too.
     let mut rigs: Vec<Box<dyn Rig + '_>> = Vec::new();
@@ -78,12 +82,14 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     }
     let read = load_stream(StreamKind::Read, widest(), 0)?;
     let copy = load_stream(StreamKind::Copy, widest(), 0)?;
-    for (cpus, kernel) in [(&order[..1], &read), (&order[..], &read), (&order[..], &copy)] {
-        rigs.push(Box::new(CrewRig::new(&crew, areas.members(cpus, kernel, None))));
-    }
-    for plan in &node_plans {
-        rigs.push(Box::new(CrewRig::new(&crew, areas.members(&plan.cpus, &read, None))));
-        rigs.push(Box::new(CrewRig::new(&crew, vec![plan.chaser(ctx)?])));
+    if let Some(crew) = &crew {
+        for (cpus, kernel) in [(&order[..1], &read), (&order[..], &read), (&order[..], &copy)] {
+            rigs.push(Box::new(CrewRig::new(crew, areas.members(cpus, kernel, None))));
+        }
+        for plan in &node_plans {
+            rigs.push(Box::new(CrewRig::new(crew, areas.members(&plan.cpus, &read, None))));
+            rigs.push(Box::new(CrewRig::new(crew, vec![plan.chaser(ctx)?])));
+        }
     }
     let settings = rigs.len();
 
@@ -92,23 +98,24 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     ctx.time_budget.limit_overdraft(0.1);
     ctx.stage(0.1, 1.0);
     let gathered = ctx.measure(rigs, BLOCK, BLOCKS, 1.0);
-    let Some((shared, of_nodes)) = gathered.series.split_at_checked(7) else {
+    let Some((chased, crewed)) = gathered.series.split_at_checked(4) else {
         return Err(Refused::failed(format!("{settings} settings gave {} series", gathered.series.len())));
     };
-    let latencies: Vec<Latency> = shared[..4].iter().map(|series| ctx.latency(series)).collect();
+    let latencies: Vec<Latency> = chased.iter().map(|series| ctx.latency(series)).collect();
+    let (streams, of_nodes) = crewed.split_at(crewed.len().min(3));
     let rates: Vec<Quantity> = [(1, 64), (order.len(), 64), (order.len(), 128)]
         .into_iter()
-        .zip(&shared[4..])
+        .zip(streams)
         .map(|((threads, bytes), series)| figures::rate(ctx, series, threads, bytes))
         .collect();
     let nodes = nodes::probed(ctx, &node_plans, of_nodes);
     let [cache_latency, memory_latency, forward, small_pages_latency] = four(latencies)?;
     let mut rates = rates.into_iter();
-    let mut next = || rates.next().unwrap_or_else(|| Quantity::unresolved("not measured"));
+    let mut next = || rates.next().unwrap_or_else(|| Quantity::unresolved(no_crew.as_str()));
     Ok(FleetProbe {
         core_clock,
         prefetch_gain: crews::ratio(&memory_latency.ticks, &forward.ticks),
-        memory_spread: figures::spread(&shared[1]),
+        memory_spread: figures::spread(&chased[1]),
         cache_latency,
         cache_area: chains.cache.layout.span,
         memory_latency,

@@ -2,8 +2,8 @@
 //! unit, or the reason why there is none. So a new experiment has its rows without a line here.
 //!
 //! ```text
-//! "latency": {"result": {"curves": [{"pattern": "random", "points": [{"size": 1024, "latency": {"ns": …
-//!             metric: curves.points.latency.ns      parameters: pattern=random, size=1024
+//! "curves": [{"pattern": "random", "points": [{"size": 1024, "latency": {"ns": …
+//! metric: curves.points.latency.ns      parameters: pattern=random, size=1024
 //! ```
 
 use serde_json::{Map, Value};

@@ -8,7 +8,8 @@ use std::process::Command;
 use testkit::TimeLimit;
 
 /// Two packages of two cores with two threads each, a node for each half of a package, and a node
-/// of memory only; every latency is 100 times the distance of the nodes, and each CPU reads 1 GiB/s.
+/// of memory only; every latency is 100 times the distance of the nodes, and each CPU reads at
+/// 1 GiB/s.
 fn machine() -> Machine {
     let fixture = testkit::root().join("crates/records/fixtures/machine.v1.interrupted.json");
     let mut record = records::read::<Machine>(&fixture).expect("a record").body;

@@ -12,7 +12,7 @@ const HARDWARE: [Hardware; 3] = [
     Hardware { processor: "Xeon 8480", hosts: 500, latency: 1.2, bandwidth: 9.5, nodes: 1 },
     Hardware { processor: "EPYC 9654", hosts: 50, latency: 1.1, bandwidth: 15.0, nodes: 2 },
 ];
-/// Every so many hosts one has a fault.
+/// One host of this number has a fault.
 const FAULT_EVERY: usize = 30;
 
 struct Hardware {
