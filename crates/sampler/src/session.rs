@@ -175,7 +175,6 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
             latencies: request.latencies,
             cache_ns: found.cache_ns.value,
             probed_ns: found.probed_ns.value,
-            near_ns: found.near_ns,
         }),
     };
     Ok(insight::profile(run, &tally, &modules))

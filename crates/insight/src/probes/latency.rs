@@ -38,8 +38,6 @@ pub struct Timing {
     /// A load that the cache behind L2 serves: what it takes, and what probes say beyond L1.
     pub cache_ns: f64,
     pub probed_ns: f64,
-    /// What they say beyond L1 of a line that L1 holds: stopping a thread has taken its room there.
-    pub near_ns: f64,
 }
 
 impl Timing {
@@ -128,18 +126,18 @@ pub fn of_load(
     timing: &Timing,
 ) -> Option<(Estimate, bool)> {
     let seen = seen?;
-    let of_level = timing.latencies.of(level);
-    // What takes longer for sure waits for more than its line: for the walk of a page table.
-    let near = |of_level: Estimate| seen.mean_ns.lo < of_level.hi + 1.5 * timing.near_ns;
+    let is_cached = matches!(level, Level::L1 | Level::L2 | Level::L3);
     let is_hidden = match level {
-        Level::L1 | Level::L2 | Level::L3 => seen.from_memory.value < ASTRAY && of_level.is_some_and(near),
+        _ if is_cached => seen.from_memory.value < ASTRAY,
         Level::Dram => pattern == Pattern::Parallel || seen.from_memory.value < 0.5,
         _ => false,
     };
-    match of_level.filter(|_| is_hidden) {
-        Some(of_level) => Some((of_level, false)),
-        None => Some((seen.mean_ns, true)),
-    }
+    let Some(of_level) = timing.latencies.of(level).filter(|_| is_hidden) else {
+        return Some((seen.mean_ns, true));
+    };
+    // It may wait for more than its line, as for the walk of a page table: no longer than probes say.
+    let most = if is_cached { seen.mean_ns.hi } else { 0.0 };
+    Some((Estimate { hi: of_level.hi.max(most), ..of_level }, false))
 }
 
 /// What a second reading usually takes: the mean of all but those that something interrupted. Some
@@ -186,7 +184,6 @@ mod tests {
         latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4] },
         cache_ns: 20.0,
         probed_ns: 18.5,
-        near_ns: 8.0,
     };
 
     fn probe(time_ns: u64, first: u32) -> Probe {
@@ -213,7 +210,7 @@ mod tests {
         let timing = Timing { latencies: Latencies { levels, ..TIMING.latencies }, ..TIMING };
         let seen = |from_memory| Latency {
             probes: 100,
-            mean_ns: Estimate::new(70.0, if from_memory < 0.05 { 10.0 } else { 60.0 }, 90.0),
+            mean_ns: Estimate::new(70.0, 60.0, 90.0),
             from_memory: Estimate::exact(from_memory),
             time_in_memory: 0.5,
         };
@@ -225,7 +222,8 @@ mod tests {
         assert_eq!(of(0.1, Level::Dram, Pattern::Stream), Some((120.0, false)), "fetched ahead");
         assert_eq!(of(0.01, Level::L2, Pattern::Chain), Some((5.0, false)));
         assert_eq!(of(0.3, Level::L2, Pattern::Chain), Some((70.0, true)), "not all of it is there");
-        assert_eq!(of(0.06, Level::L2, Pattern::Chain), Some((70.0, true)), "walks of page tables");
+        let cached = of_load(Some(&seen(0.01)), Level::L2, Pattern::Chain, &timing).unwrap().0;
+        assert_eq!(cached, Estimate::new(5.0, 5.0, 90.0), "if it waits for more than its line");
         assert_eq!(of(0.9, Level::Dirty, Pattern::Chain), Some((70.0, true)));
         assert_eq!(of_load(None, Level::L2, Pattern::Chain, &timing), None);
         let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, &TIMING);

@@ -32,7 +32,8 @@ pub struct StallingLoad {
     pub threads: usize,
     /// How long it takes, measured by probes: the thread is stopped right before it, and what it
     /// reads is read and timed. Misses that other loads would have started meanwhile are not seen.
-    /// Of hardware samples, the average; `sampling` says what a latency is.
+    /// Of hardware samples, the average; `sampling` says what a latency is. Modelled by the level
+    /// where probes come too late: what is read ahead, or in a cache that stopping has changed.
     pub latency: Quantity,
     /// Its part of the latency of all sampled loads; only hardware samples tell.
     #[serde(default = "not_told")]

@@ -28,49 +28,20 @@ pub(crate) struct ProbeCalibration {
     pub cache_ns: Estimate,
     /// By how much longer than from L1, as probes say.
     pub probed_ns: Estimate,
-    /// The same of a line that L1 holds: stopping a thread has taken its room there.
-    pub near_ns: f64,
 }
 
 const BURST: u32 = 8;
 const BURSTS: usize = 24;
 /// Steps of the chain while it is armed: enough to come by.
 const STEPS: u64 = 64;
-const LEAST_STEPS: u64 = 4096;
 const LONGEST: Duration = Duration::from_millis(200);
 
 /// Where the handler finds what it needs.
 static REGION: AtomicPtr<Region> = AtomicPtr::new(null_mut());
 
-/// Half of what L1 holds, on most processors.
-const NEAR_BYTES: usize = 16 << 10;
-
-/// Probes the load of a chain through twice as much as L2 holds, and that of one in L1; why not, if
-/// it cannot.
+/// Probes the load of a chain through twice as much as L2 holds; why not, if it cannot.
 pub(crate) fn calibrate(region: &mut Region, l2_bytes: u64) -> Result<ProbeCalibration, String> {
-    let far =
-        probed(region, &Chain::of((2 * l2_bytes).next_power_of_two().clamp(1 << 20, 64 << 20) as usize))?;
-    let near = probed(region, &Chain::of(NEAR_BYTES))?;
-    let mut rng = Rng::new(1);
-    let near_ns = median_interval(&near.longer_ns, &mut rng).value.max(0.0);
-    Ok(ProbeCalibration {
-        cost_s: median_interval(&far.costs_s, &mut rng),
-        cache_ns: median_interval(&far.plain_s, &mut rng).scaled(1e9),
-        probed_ns: median_interval(&far.longer_ns, &mut rng),
-        near_ns,
-    })
-}
-
-/// What probes of a chain's load took and said, a burst each.
-struct Probed {
-    /// A step of the chain without probes.
-    plain_s: Vec<f64>,
-    costs_s: Vec<f64>,
-    /// By how much longer the first reading took than the second.
-    longer_ns: Vec<f64>,
-}
-
-fn probed(region: &mut Region, chain: &Chain) -> Result<Probed, String> {
+    let chain = Chain::of((2 * l2_bytes).next_power_of_two().clamp(1 << 20, 64 << 20) as usize);
     let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
     let (mut at, mut places) = chain.go(chain.start(), chain.lines() as u64);
     let wanted = region.probe(0);
@@ -79,15 +50,14 @@ fn probed(region: &mut Region, chain: &Chain) -> Result<Probed, String> {
     wanted.registers.store(u32::from_le_bytes([places.register, NO_REGISTER, 1, 0]), Relaxed);
     wanted.displacement.store(0, Relaxed);
     wanted.is_timed.store(1, Relaxed);
-    let (mut plain_s, mut costs_s) = (Vec::new(), Vec::new());
+    let (mut plain_s, mut costs) = (Vec::new(), Vec::new());
     let began = Instant::now();
     let handler = Handler::set(region);
     let mut failed = None;
-    while costs_s.len() < BURSTS && began.elapsed() < LONGEST {
+    while costs.len() < BURSTS && began.elapsed() < LONGEST {
         let before = thread_cpu_time();
-        let steps = (chain.lines() as u64 / 2).max(LEAST_STEPS);
-        (at, places) = chain.go(at, steps);
-        let plain = thread_cpu_time().saturating_sub(before).as_secs_f64() / steps as f64;
+        (at, places) = chain.go(at, chain.lines() as u64 / 2);
+        let plain = thread_cpu_time().saturating_sub(before).as_secs_f64() / (chain.lines() as f64 / 2.0);
         region.probe(0).ip.store(places.load, Release);
         let armed = match open_breakpoint(thread, places.load, BURST) {
             Ok(armed) => armed,
@@ -102,7 +72,7 @@ fn probed(region: &mut Region, chain: &Chain) -> Result<Probed, String> {
         drop(armed);
         region.probe(0).ip.store(0, Release);
         plain_s.push(plain);
-        costs_s.push((armed_s - plain * STEPS as f64).max(0.0) / f64::from(BURST));
+        costs.push((armed_s - plain * STEPS as f64).max(0.0) / f64::from(BURST));
     }
     drop(handler);
     let (mut told, mut copied) = (Vec::new(), Vec::new());
@@ -118,14 +88,19 @@ fn probed(region: &mut Region, chain: &Chain) -> Result<Probed, String> {
     if first.len() < BURSTS {
         return Err("breakpoints were set, and no thread was stopped at them".to_owned());
     }
+    let mut rng = Rng::new(1);
     let again = usual_ticks(again);
     let ticks_a_ns = region.ticks_a_ns();
     // A burst's mean, since the counter may move in steps.
-    let longer_ns = first
+    let longer: Vec<f64> = first
         .chunks(BURST as usize)
         .map(|burst| (usual_ticks(burst.to_vec()) - again) / ticks_a_ns)
         .collect();
-    Ok(Probed { plain_s, costs_s, longer_ns })
+    Ok(ProbeCalibration {
+        cost_s: median_interval(&costs, &mut rng),
+        cache_ns: median_interval(&plain_s, &mut rng).scaled(1e9),
+        probed_ns: median_interval(&longer, &mut rng),
+    })
 }
 
 /// Our handler for the signal of breakpoints, while it is there.
