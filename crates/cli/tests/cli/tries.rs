@@ -213,7 +213,7 @@ int main(void) {
         if (piece[i] == MAP_FAILED) return 1;
         for (long j = 0; j < WORDS; j++) piece[i][j] = i + j;
     }
-    for (long i = 0; i < 12000000; i++) {
+    for (long i = 0; i < 4000000; i++) {
         x ^= x << 13; x ^= x >> 7; x ^= x << 17;
         s += x = x + piece[x % PIECES][(x >> 8) % WORDS];
     }
