@@ -202,10 +202,9 @@ fn the_page_finds_planted_faults() {
     let found: BTreeSet<_> =
         named(&by_figures, "metric").into_iter().chain(named(&by_claims, "claim")).collect();
     for planted in fleet.planted() {
-        for sign in planted.fault.signs() {
-            let pair = (planted.host.clone(), (*sign).to_owned());
-            assert!(found.contains(&pair), "{planted:?}: no {sign} among {found:?}");
-        }
+        // By one of the figures that the fault moves; others may stay within their intervals.
+        let named = |sign: &&str| found.contains(&(planted.host.clone(), (*sign).to_owned()));
+        assert!(planted.fault.signs().iter().any(|sign| named(sign)), "{planted:?} among {found:?}");
     }
     let faulty: BTreeSet<&str> = fleet.planted().iter().map(|planted| planted.host.as_str()).collect();
     let hosts: BTreeSet<&str> = found.iter().map(|(host, _)| host.as_str()).collect();

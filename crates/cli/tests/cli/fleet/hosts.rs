@@ -49,7 +49,7 @@ impl Fault {
         Self::PowerCap,
     ];
 
-    /// What must be named of a host with this fault: figures and claims.
+    /// Figures and claims of which one at least must be named of a host with this fault.
     pub(super) fn signs(self) -> &'static [&'static str] {
         match self {
             Self::SlowDimm => &["bandwidth_all", "copy_all"],
