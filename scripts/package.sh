@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes packages of what `make build` and `make static` built, below target/packages:
 #
-#   scripts/package.sh deb      gleaner_VERSION_amd64.deb: the dynamic binary, man pages, completions;
-#                               needs a libc as new as the one it was linked with, and says so
-#   scripts/package.sh static   gleaner-VERSION-x86_64-linux-static.tar.gz: one static binary, and the same files
+#   scripts/package.sh deb      gleaner_VERSION_amd64.deb: the dynamic binary, man pages,
+#                               completions; depends on a libc as new as it needs
+#   scripts/package.sh static   gleaner-VERSION-x86_64-linux-static.tar.gz: one static binary, and
+#                               the same files
 #
 # No root is needed. Prints the file's name.
 set -euo pipefail
@@ -65,5 +66,5 @@ static() {
 
 case ${1:-} in
 deb | static) "$1" ;;
-*) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 esac

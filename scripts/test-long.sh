@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What takes longer than a test should: the rewriter's programs in all variants, all workloads of
 # real programs in all modes, debuggers in twins, every program and library of this system, as
-# identity and poisoned twins, yields at every load of some, and packages elsewhere. The outcome is left in
+# identity and poisoned twins, yields at every load of some, and packages elsewhere. The outcome is
+# left in
 # docs/long-tests.md, with the date and the machine.
 #
 #   scripts/test-long.sh [PART…]

@@ -3,9 +3,9 @@
 //
 //   join ORDERS                 the table has the slots it began with, when customers were few
 //   join ORDERS grown           the table has grown with the customers: the fix
-//   join ORDERS beside FILE…    the same as the first; tells how long the look-ups took, and how many
-//                               orders others did meanwhile, for whom it waits before
-//   join endless FILE           goes on until it is ended: one of those others, whose count is in FILE
+//   join ORDERS beside FILE…    the same as the first, once other joins have begun; tells how long
+//                               the look-ups took, and how many orders the others did meanwhile
+//   join endless FILE           goes on until it is ended: one of the others; FILE has its count
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
         for (size_t from = 0;; from = (from + BATCH) % ENDLESS_ORDERS) {
             earned += earnings(&table, orders + from, BATCH);
             *done += BATCH;
-            if (earned == 1) // nobody reads it, and it must be computed all the same
+            if (earned == 1) // it is not read, and must be computed all the same
                 return 1;
         }
     }

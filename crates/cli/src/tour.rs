@@ -98,7 +98,7 @@ pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
         ),
         ("What does this program wait for?", profiled::command(), profiled::profiled),
         ("Can the program wait less?", fix::command(), fix::tried),
-        ("What if nobody can change it?", harvested::command(), harvested::harvested),
+        ("What if the program cannot be changed?", harvested::command(), harvested::harvested),
     ];
     let mut told = Vec::new();
     for (title, command, carry_out) in steps {

@@ -21,7 +21,7 @@ fn opened(page: &Path) -> Option<(String, String)> {
     let status = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
         .args(["--enable-logging=stderr", "--virtual-time-budget=2000", "--timeout=60000", "--dump-dom"])
-        // Whoever asks a network is refused, and is heard on the console.
+        // What asks a network is refused, and the console tells of it.
         .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run"])
         .arg(format!("--user-data-dir={}", place.path().join("profile").display()))
         .arg(format!("file://{}", page.display()))

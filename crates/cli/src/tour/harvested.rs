@@ -1,5 +1,5 @@
-//! Other programs in the waits of the program as it is: what they get done, and what it pays. All on
-//! one CPU, so that their work is done in its waits; alone and together in turns.
+//! Other programs in the waits of the program as it is: what they get done, and what it pays. All
+//! on one CPU, so that their work is done in its waits; alone and together in turns.
 
 use super::machine::share;
 use super::place::{MACHINE, PROFILE, RUN};

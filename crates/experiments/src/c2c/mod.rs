@@ -2,9 +2,9 @@
 //!
 //! A line is handed to and fro between two CPUs, each writing it in turn; the figure is half a
 //! round trip, for either side having the first turn. On machines of several nodes the line is at
-//! home on the node of either CPU: what keeps track of its owner is there. All pairs are measured where time allows,
-//! else some of every kind of neighbourhood. Then false sharing: two CPUs count, each in a word of
-//! its own, on one line or on lines far apart, by plain and by atomic additions.
+//! home on the node of either CPU: what keeps track of its owner is there. All pairs are measured
+//! where time allows, else some of every kind of neighbourhood. Then false sharing: two CPUs count,
+//! each in a word of its own, on one line or on lines far apart, by plain and by atomic additions.
 
 mod home;
 mod sample;
