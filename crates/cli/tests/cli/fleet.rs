@@ -204,7 +204,7 @@ fn the_page_finds_planted_faults() {
     for planted in fleet.planted() {
         // By one of the figures that the fault moves; others may stay within their intervals.
         let named = |sign: &&str| found.contains(&(planted.host.clone(), (*sign).to_owned()));
-        assert!(planted.fault.signs().iter().any(|sign| named(sign)), "{planted:?} among {found:?}");
+        assert!(planted.fault.signs().iter().any(named), "{planted:?} among {found:?}");
     }
     let faulty: BTreeSet<&str> = fleet.planted().iter().map(|planted| planted.host.as_str()).collect();
     let hosts: BTreeSet<&str> = found.iter().map(|(host, _)| host.as_str()).collect();
