@@ -3,11 +3,12 @@
 //! A few hundred addresses drawn from a large area hardly ever share a line; drawn from a small one
 //! they share many (the birthday problem). From m samples with d different lines, the number N of
 //! lines follows by d = N · (1 - (1 - 1/N)^m). Lines that are used more often than others repeat
-//! earlier, so N is what the samples *behave* like: the lines that carry most of the stall. A few hot
-//! lines would hide the many behind them, so these are left out where most samples are of others.
+//! earlier, so N is what the samples *behave* like: the lines that carry most of the stall. A few
+//! hot lines would hide the many behind them, so these are left out where most samples are of
+//! others.
 //!
-//! A stream goes from one end of an area to the other, so what its samples cover is what it goes over,
-//! but for what its steps leave out.
+//! A stream goes from one end of an area to the other, so what its samples cover is what it goes
+//! over, but for what its steps leave out.
 
 use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit};

@@ -75,8 +75,8 @@ impl Judged {
     /// With what its probes saw. That a line came from memory is measured; which cache it came from
     /// otherwise is not, so that stays judged by the footprint. `threads` execute the load.
     ///
-    /// Nor does it tell much that lines are near when a thread is stopped: the core has fetched them
-    /// ahead of a stream, or executed the load before it came to the instruction in front of it.
+    /// Nor does it tell much that lines are near when a thread is stopped: the core fetched them
+    /// ahead of a stream, or executed the load before it came to the instruction in front.
     /// Only a chain's next address is not known so early.
     #[must_use]
     pub fn with_probes(self, seen: Option<&Latency>, threads: usize, pattern: Pattern) -> Self {

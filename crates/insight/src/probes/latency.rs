@@ -117,8 +117,8 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
 /// What a load takes: by its probes where they can tell, else by its level.
 ///
 /// They cannot tell what comes from a cache: stopping the thread has gone through the caches, too.
-/// Nor what is read in no chain: the core has fetched it before it comes to the instruction in front
-/// of which it stops. `false`: by the level.
+/// Nor what is read in no chain: the core has fetched it before it comes to the instruction
+/// that it stops at. `false`: by the level.
 pub fn of_load(
     seen: Option<&Latency>,
     level: Level,
@@ -135,7 +135,7 @@ pub fn of_load(
     let Some(of_level) = timing.latencies.of(level).filter(|_| is_hidden) else {
         return Some((seen.mean_ns, true));
     };
-    // It may wait for more than its line, as for the walk of a page table: no longer than probes say.
+    // It may wait for more than its line, as for the walk of a page table: up to what probes say.
     let most = if is_cached { seen.mean_ns.hi } else { 0.0 };
     Some((Estimate { hi: of_level.hi.max(most), ..of_level }, false))
 }

@@ -1,8 +1,8 @@
 //! How much slower threads get on while they share lines, by what they get done.
 //!
-//! A loop counts somewhere: rounds that are left, an index, where it reads. Such a register goes one
-//! way from sample to sample, and samples are as far apart in CPU time whatever else runs. So how far
-//! it goes from one to the next tells the speed, together with the other threads and alone:
+//! A loop counts somewhere: rounds that are left, an index, where it reads. Such a register goes
+//! one way from sample to sample, and samples are as far apart in CPU time whatever else runs. So
+//! how far it goes from one to the next tells the speed, together with other threads and alone:
 //!
 //! ```text
 //!   register   4000   3996   3992      3981   3970   3959
