@@ -6,10 +6,10 @@ use crate::{Request, Traced};
 use image::elf::bytes::hex;
 use image::names::Names;
 use records::profile::{
-    Finding, FindingKind, ModuleLeftOut, Profile, ProgramEnd, Trace, TracedInstruction, TracedLevels,
+    Finding, FindingKind, FunctionShare, ModuleLeftOut, Profile, ProgramEnd, Trace, TracedInstruction,
+    TracedLevels,
 };
 use records::run::Refused;
-use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -47,7 +47,10 @@ pub(crate) fn add(profile: &mut Profile, request: &Request<'_>, traced: &Traced,
     let (strange, threads) = (feed.strange, feed.threads());
     let (modules, slices, traffic) = feed.finish();
     let shares = shares(profile, traced, &modules);
-    let covered: Vec<Estimate> = shares.values().copied().collect();
+    let is_told = |function: u32| is_told(&modules, function);
+    let covered: Vec<Estimate> =
+        shares.iter().filter(|&(&function, _)| is_told(function)).map(|(_, share)| *share).collect();
+    let as_it_is = as_it_is(profile, traced, &modules);
     let all = modules.iter().flat_map(|module| &module.counts).fold(Counts::default(), Counts::and);
     let sum = |of: fn(&caches::Traffic) -> u64| {
         let figures = traffic.iter().map(|traffic| of(traffic) as f64);
@@ -108,6 +111,7 @@ pub(crate) fn add(profile: &mut Profile, request: &Request<'_>, traced: &Traced,
         left_out: left_out.collect(),
     };
     profile.trace = Some(trace);
+    profile.refusals.extend(as_it_is);
     profile.refusals.extend(refusals(profile, run, strange, all.accesses, threads));
 }
 
@@ -137,17 +141,44 @@ fn refusals(profile: &Profile, run: &Run, strange: u64, accesses: u64, threads: 
 
 /// How long functions take, by their number among all units.
 fn shares(profile: &Profile, traced: &Traced, modules: &[Module]) -> Shares {
-    let mut shares = HashMap::new();
+    let of =
+        |function: &FunctionShare| Some((number_of(function, traced, modules)?, function.time.estimate()?));
+    profile.functions.iter().filter_map(of).collect()
+}
+
+/// The number of a sampled function among all units.
+fn number_of(function: &FunctionShare, traced: &Traced, modules: &[Module]) -> Option<u32> {
+    let number = traced.files.iter().position(|(path, _)| records::text_of(path) == function.module)?;
+    let module = modules.get(number)?;
+    let unit = module.places.units.binary_search(&function.address).ok()?;
+    Some(module.functions + unit as u32)
+}
+
+/// Whether any access of a function was told. One that is only called by address, and whose entry
+/// could not be changed, runs as it is.
+fn is_told(modules: &[Module], function: u32) -> bool {
+    let Some((number, unit)) = unit_of(modules, function) else { return false };
+    let module = &modules[number];
+    let places = module.places.all.iter().zip(&module.counts);
+    places.into_iter().any(|(place, counts)| place.unit as usize == unit && counts.accesses > 0)
+}
+
+/// Functions that took time and told nothing.
+fn as_it_is(profile: &Profile, traced: &Traced, modules: &[Module]) -> Vec<Refused> {
+    let mut refused = Vec::new();
     for function in &profile.functions {
-        let number = traced.files.iter().position(|(path, _)| records::text_of(path) == function.module);
-        let Some((module, time)) = number.map(|number| &modules[number]).zip(function.time.estimate()) else {
-            continue;
-        };
-        if let Ok(unit) = module.places.units.binary_search(&function.address) {
-            shares.insert(module.functions + unit as u32, time);
+        let share = function.time.value().unwrap_or(0.0);
+        let is_silent = number_of(function, traced, modules).is_some_and(|number| !is_told(modules, number));
+        if share >= 0.01 && is_silent {
+            let name = function.function.clone().unwrap_or_else(|| format!("{:#x}", function.address));
+            let why = format!(
+                "{name} ({:.1}% of the CPU time) ran as it is: its traffic is missing",
+                100.0 * share
+            );
+            refused.push(Refused { what: "trace".to_owned(), why, would_help: None });
         }
     }
-    shares
+    refused
 }
 
 /// The sum of shares, whose intervals add in quadrature.
