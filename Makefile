@@ -1,4 +1,4 @@
-# make tour      builds Gleaner, and shows in two to three minutes what it does; ends by naming a page
+# make tour      builds Gleaner, and shows in two to three minutes what it does; names a page
 # make check     formatting, lints, unit tests, each verb once (90 s; five minutes the first time)
 # make test      all that can be tested here; installs what is missing, names what it skips
 # make test-long  all variants, real programs and files of this system (hours; can be resumed)
@@ -9,7 +9,7 @@
 # make test-harvest  'gleaner harvest' with real programs; RECORD=FILE (half an hour)
 # make test-torture  random schedules of misbehaving scavengers, a hundred of them (some minutes)
 # make soak      threads that come and go under scavengers for a long time (MINUTES=20)
-# make static    a static binary for any Linux on x86-64, in target/packages (needs rustup's musl target)
+# make static    a static binary for any Linux on x86-64, in target/packages (takes the musl target)
 # make deb       a package for Debian and Ubuntu, in target/packages
 # make test-packages  both, tried in a root of another release, and in an empty one (needs root)
 # make regenerate  rewrites generated files: schemas, man pages, completions, help texts

@@ -4,7 +4,8 @@
 #
 # - clock: runs with a high frequency and no limit on what profiling may take. The truth is the time
 #   behind each load beyond what it takes where it hits: samples.
-# - probes: a run in which every load that the clock sees is probed at a high budget, times how often
+# - probes: a run in which every load that the clock sees is probed at a high budget, times how
+#   often
 #   callgrind says that it is executed: latency beyond a hit, whether the core waits for it or not.
 #   Reads that overlap or are fetched ahead count in full here, so this is an upper end.
 #

@@ -2,11 +2,11 @@
 # Does a profile say of a load what is true of it? Twenty-four loads whose level and pattern are
 # known by how they are made (programs/labelled.c), each profiled by `gleaner profile` as anybody
 # would; then whether the level and the pattern are right, and how far the latency is from what
-# `gleaner measure` says of an area of that size. Reads of which several are under way, of lines that
-# the core has fetched ahead, have no such figure. Caches have the sizes that the machine's record
-# says. The program's own clock is beside it: time by reads, which is a
-# latency where each read waits for the one before. Variables: MACHINE (a record of this machine, in place of measuring it), LOADS (which),
-# SECONDS_EACH, BUDGET (percent), KEEP (a directory for the profiles).
+# `gleaner measure` says of an area of that size. Reads of which several are under way, of lines
+# that the core has fetched ahead, have no such figure. Caches have the sizes that the machine's
+# record says. The program's own clock is beside it: time by reads, which is a latency where each
+# read waits for the one before. Variables: MACHINE (a record of this machine, in place of measuring
+# it), LOADS (which), SECONDS_EACH, BUDGET (percent), KEEP (a directory for the profiles).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 cc -O2 -g -pthread -Wall -Wno-unused-function -o "$work/labelled" "$root/bench/programs/labelled.c" -lm

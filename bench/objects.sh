@@ -2,9 +2,9 @@
 # Are the memory objects right that a profile says cost most? Ten lists that are made at ten places
 # in ten ways are walked, each for a part of the time that a seed chooses (programs/sites.c, which
 # says at its end how long each took); a profile of the same run must name the five that took most.
-# Parts fall by a fifth from one to the next, so the fifth and the sixth are close. Then the programs
-# of programs/sharing: each says in its head which data its threads disturb, which must cost most.
-# Variables: RUNS (seeds), SECONDS_EACH.
+# Parts fall by a fifth from one to the next, so the fifth and the sixth are close. Then the
+# programs of programs/sharing: each says in its head which data its threads disturb, which must
+# cost most. Variables: RUNS (seeds), SECONDS_EACH.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 runs=${RUNS:-40}

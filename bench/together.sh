@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets of batch jobs on one CPU: one after the other, and together (`gleaner harvest --together`), by
-# turns. A ratio above 1 says that together they are done sooner. Variables: ROUNDS (how often),
+# Sets of batch jobs on one CPU: one after the other, and together (`gleaner harvest --together`),
+# by turns. A ratio above 1 says that together they are done sooner. Variables: ROUNDS (how often),
 # SETS (which).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"

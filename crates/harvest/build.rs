@@ -1,5 +1,5 @@
-//! Builds the runtime as a freestanding shared object, so that it can be a part of the launcher, and
-//! the carrier of programs that run together, as a program for the same reason.
+//! Builds the runtime as a freestanding shared object, so that it can be a part of the launcher,
+//! and the carrier of programs that run together, as a program for the same reason.
 //!
 //! It is the runtime room's own source, compiled once more: by rustc itself, since cargo has no
 //! artifact dependencies on stable toolchains, and without a libc, since two different ones may

@@ -18,10 +18,10 @@ pub const LINE_BYTES: u64 = 64;
 /// Fewer samples than this say nothing about an area.
 const LEAST_SAMPLES: usize = 16;
 
-/// A line with so many samples is hot, if there are more such lines than there are by chance.
+/// A line with this many samples is hot, if there are more such lines than there are by chance.
 const HOT_SAMPLES: usize = 4;
-/// A stream's samples lie about evenly: a gap that is so many times the usual one is a gap between
-/// two areas.
+/// A stream's samples lie about evenly: a gap that is this many times the usual one is a gap
+/// between two areas.
 const GAP: u64 = 64;
 /// Streams with longer steps leave pages out, and are looked at by their lines.
 const LONGEST_STEP: u64 = 4096;
@@ -74,7 +74,7 @@ fn without_hot(addresses: &[u64]) -> Vec<u64> {
     if is_most && hot > 2.0 + 3.0 * by_chance { others } else { addresses.to_vec() }
 }
 
-/// The bytes of so many lines as these addresses are spread over.
+/// The bytes of the lines that these addresses are spread over.
 fn spread(addresses: &[u64]) -> Option<Estimate> {
     if addresses.len() < LEAST_SAMPLES {
         return None;

@@ -314,7 +314,7 @@ impl Heaps {
         self.was_told_of(process) && !is_chosen(address, self.threshold_at(time_ns))
     }
 
-    /// Whether an area of memory is none that allocators hand out in small parts: so many of its
+    /// Whether an area of memory is none that allocators hand out in small parts: this many of its
     /// pages were chosen that some of these would be known.
     pub fn has_no_small(&self, process: u32, start: u64, end: u64) -> bool {
         const ENOUGH_CHOSEN: f64 = 16.0;

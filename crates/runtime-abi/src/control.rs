@@ -209,7 +209,7 @@ pub struct ScavengerRow {
     /// part of that aboard.
     pub visits: AtomicU64,
     pub visited_ns: AtomicU64,
-    /// How often its contexts had their turn aboard, and the ticks that so many turns take at home,
+    /// How often its contexts had their turn aboard, and the ticks that these turns take at home,
     /// a floating-point number by its bits, as far as that is known.
     pub turns: AtomicU64,
     pub work_ticks: AtomicU64,

@@ -1,7 +1,8 @@
 //! The carrier of programs that run together (`gleaner harvest --together`): a primary that has
-//! nothing to do itself. Each of its threads goes round a short list, and yields at each load to the
-//! guests aboard; without guests the runtime lets it sleep. Its argument is the number of threads,
-//! each of which keeps to one of the processors that the process may use. It ends when it is killed.
+//! nothing to do itself. Each of its threads goes round a short list, and yields at each load to
+//! the guests aboard; without guests the runtime lets it sleep. Its argument is the number of
+//! threads, each of which keeps to one of the processors that the process may use. It ends when it
+//! is killed.
 #![no_std]
 #![no_main]
 

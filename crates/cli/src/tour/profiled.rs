@@ -79,7 +79,7 @@ fn value(load: &StallingLoad) -> f64 {
     load.latency.value().unwrap_or(0.0)
 }
 
-/// Lines of join.c with the CPU time in which the core waited for their loads, most first.
+/// Lines of the join with the CPU time in which the core waited for their loads, most first.
 fn by_line(loads: &[StallingLoad]) -> Vec<(u32, Estimate)> {
     let mut lines: Vec<(u32, Estimate)> = Vec::new();
     for load in loads {

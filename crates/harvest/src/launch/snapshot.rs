@@ -25,7 +25,7 @@ pub struct ScavengerNow {
     pub work: Work,
 }
 
-/// Turns that a scavenger had aboard, and how long so many take at home, as gauges say.
+/// Turns that a scavenger had aboard, and how long these take at home, as gauges say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     pub turns: u64,

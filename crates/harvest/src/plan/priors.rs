@@ -13,8 +13,8 @@ pub trait MissRates {
     fn rate(&self, subject: &Subject, candidate: &Candidate) -> (Estimate, Origin);
 }
 
-/// A loop of so few instructions does nothing but chase: primaries, which are chosen since they wait
-/// for memory, hardly spend time there where it hits. Other programs do: hash chains of a
+/// A loop of so few instructions does nothing but chase: primaries, which are chosen since they
+/// wait for memory, hardly spend time there where it hits. Other programs do: hash chains of a
 /// compressor, lists of an allocator.
 const TIGHT: u32 = 8;
 

@@ -15,8 +15,8 @@ use units::{Estimate, Quantity, Unit};
 /// By a tick of the kernel's clock at each end CPU times may be wrong.
 const CPU_TIME_ERROR: f64 = 0.01;
 
-/// A gauge counts at each yield, which takes a switch. That is taken off, but it may be so many times
-/// as much, where many yields share a jump that the processor does not foresee.
+/// A gauge counts at each yield, which takes a switch. That is taken off, but it may be this
+/// many times as much, where many yields share a jump that the processor does not foresee.
 const DEAR: f64 = 8.0;
 
 /// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
@@ -62,7 +62,8 @@ pub(super) fn turn_alone(work: &Work) -> Quantity {
     Quantity::measured(estimate, Unit::Nanos)
 }
 
-/// `all`, known up to a share of it, without something between nothing and `most`, and with `doubt`.
+/// `all`, known up to a share of it, without something between nothing and `most`, and with
+/// `doubt`.
 fn less(all: f64, most: f64, relative: f64, doubt: f64) -> Estimate {
     let lo = ((all - most) * (1.0 - relative) - doubt).max(0.0);
     let hi = all * (1.0 + relative) + doubt;

@@ -189,7 +189,8 @@ impl Participants {
     }
 }
 
-/// What carries so many programs: a thread for each processor, but no more than there are programs.
+/// What carries this many programs: a thread for each processor, but no more than there are
+/// programs.
 fn carrier(count: u64, open: &mut Vec<File>) -> Result<Program, SessionError> {
     let (file, path) = blob::carrier()?;
     open.push(file);

@@ -70,8 +70,8 @@ pub struct Latency {
 
 /// A page fault or an interrupt took longer than any level of memory does.
 const INTERRUPTED_NS: f64 = 10_000.0;
-/// Of a load that a cache serves, so many probes may go to memory: they stop the thread, and other
-/// programs run meanwhile.
+/// Of a load that a cache serves, this many probes may go to memory: they stop the thread, and
+/// other programs run meanwhile.
 pub(crate) const ASTRAY: f64 = 0.1;
 /// Fewer say nothing.
 const LEAST_PROBES: usize = 16;

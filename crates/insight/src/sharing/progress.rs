@@ -18,7 +18,8 @@ use units::Estimate;
 const STEADY: f64 = 0.95;
 /// Steps alone, and together, that tell a speed.
 const LEAST_STEPS: usize = 12;
-/// A step takes so many times the usual distance of samples at most: else the thread was elsewhere.
+/// A step takes this many times the usual distance of samples at most: else the thread was
+/// elsewhere.
 const MOST_APART: u64 = 16;
 
 /// Steps of one register.
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::registers::Registers;
 
-    /// A thread that is sampled each 250 µs; RSI counts down by `speed` a sample, RCX turns round.
+    /// A thread that is sampled each 250 µs; RSI counts down by `speed` a sample, RCX goes round.
     fn run(thread: u32, from: u64, samples: u64, speed: u64) -> Vec<Moment> {
         let moment = |n: u64| {
             let mut registers = Registers::default();

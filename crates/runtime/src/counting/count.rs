@@ -36,10 +36,11 @@ use crate::counting::absences::{absent, tell_absence};
 pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
 use crate::counting::busy_waits;
 pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS};
+use crate::counting::turns;
+pub(crate) use crate::counting::turns::yields;
 use crate::layout::area::{Area, lock};
 use crate::layout::context::Context;
 use crate::signals::frame::Registers;
-use crate::switching::gauge;
 use crate::switching::links;
 use core::arch::global_asm;
 use core::arch::x86_64::_rdtsc;
@@ -131,12 +132,6 @@ fn pass(area: &Area, many: i64) {
     area.twin.passes.store(many, Release);
 }
 
-/// How many of the thread's yields met another context in its ring, a guest or a counter.
-pub(crate) fn yields(area: &Area) -> u64 {
-    let since = area.counting.passes_were.load(Relaxed).wrapping_sub(area.twin.passes.load(Acquire));
-    area.counting.met.load(Relaxed).wrapping_add(since as u64)
-}
-
 /// Takes the counters out. Under the lock.
 fn unlink(area: &Area) {
     pass(area, -1);
@@ -158,7 +153,7 @@ pub(crate) fn gather(area: &Area) {
     if !first.is_null() {
         area.control().next.store(first, Release);
         area.own().prev.store(area.thread.aside_last.load(Relaxed), Relaxed);
-        gauge::aside(area, false);
+        turns::aside(area, false);
     }
 }
 
@@ -170,7 +165,7 @@ pub(crate) fn arrange(area: &Area) {
     let first = area.control().next.load(Acquire);
     if order & GUESTS == 0 && first != own.pointer() {
         area.thread.aside.store(first, Relaxed);
-        gauge::aside(area, true);
+        turns::aside(area, true);
         area.thread.aside_last.store(own.prev.load(Relaxed), Relaxed);
         area.control().next.store(own.pointer(), Release);
         own.prev.store(own.pointer(), Relaxed);

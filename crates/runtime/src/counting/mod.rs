@@ -1,7 +1,8 @@
 //! What a primary's thread counts and times between two of its yields: samples of its pace, for the
 //! supervisor.
 //!
-//! [`count`] counts at yields, [`busy_waits`] between waits.
+//! [`count`] counts at yields, [`busy_waits`] between waits, [`turns`] how
+//! often guests had their turn.
 
 mod absences;
 pub(crate) mod area_words;
@@ -12,3 +13,5 @@ pub(crate) mod count;
 #[cfg(test)]
 pub(crate) mod count_tests;
 pub(crate) mod order;
+pub(crate) mod turn_words;
+pub(crate) mod turns;

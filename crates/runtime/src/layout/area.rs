@@ -12,7 +12,7 @@
 //! 0x0a00  samples
 //! 0x0d00  counter of busy-waits
 //! 0x0e00  LoanWords
-//! 0x0e80  GaugeWords, GaugeNotes
+//! 0x0e80  GaugeWords, GaugeNotes, TurnWords
 //! ```
 //!
 //! An area's words lie in parts, by which side writes them. The type of a part is in the room of
@@ -33,11 +33,12 @@
 
 use super::context::Context;
 use crate::counting::area_words::{CountingWords, ROWS, SAMPLES as SAMPLE_COUNT};
+use crate::counting::turn_words::TurnWords;
 use crate::signals::area_words::SignalWords;
 use crate::signals::frame::SignalStack;
 use crate::supervisor::area_words::{OrderWords, SupervisorWords};
-use crate::supervisor::gauges::GaugeNotes;
-use crate::switching::gauge::GaugeWords;
+use crate::supervisor::gauge_notes::GaugeNotes;
+use crate::switching::gauge_words::GaugeWords;
 use crate::switching::loan_words::LoanWords;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use runtime_abi::control::ScavengerRow;
@@ -54,6 +55,7 @@ const TURNS: usize = 0xd00 + context::BEFORE;
 const LOANS: usize = 0xe00;
 pub(crate) const GAUGE: usize = 0xe80;
 const GAUGE_NOTES: usize = 0xf40;
+const TURN_WORDS: usize = 0xfa0;
 pub(crate) const XSAVE: usize = 0x1000;
 pub(crate) const XSAVE_SIZE: usize = 0x3000;
 pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
@@ -251,7 +253,8 @@ const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= TURNS - context::BEFO
 const _: () = assert!(TURNS + size_of::<Context>() <= LOANS);
 const _: () = assert!(LOANS + size_of::<LoanWords>() <= GAUGE);
 const _: () = assert!(GAUGE + size_of::<GaugeWords>() <= GAUGE_NOTES);
-const _: () = assert!(GAUGE_NOTES + size_of::<GaugeNotes>() <= XSAVE);
+const _: () = assert!(GAUGE_NOTES + size_of::<GaugeNotes>() <= TURN_WORDS);
+const _: () = assert!(TURN_WORDS + size_of::<TurnWords>() <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
 macro_rules! follow {
@@ -306,10 +309,16 @@ impl Area {
         unsafe { &*((self.address() + LOANS) as *const LoanWords) }
     }
 
-    /// How fast its thread runs alone, and how often its ring went round.
+    /// How fast its thread runs alone.
     pub(crate) fn gauge(&self) -> &GaugeWords {
         // SAFETY: it lies in the same slot, and holds atomics only.
         unsafe { &*((self.address() + GAUGE) as *const GaugeWords) }
+    }
+
+    /// How often its ring went round, or its context was in one that did.
+    pub(crate) fn turn_words(&self) -> &TurnWords {
+        // SAFETY: it lies in the same slot, and holds atomics only.
+        unsafe { &*((self.address() + TURN_WORDS) as *const TurnWords) }
     }
 
     /// What the supervisor knows of that.

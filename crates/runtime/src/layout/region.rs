@@ -379,6 +379,7 @@ impl Region {
         area.loans().reset();
         area.gauge().reset();
         area.gauge_notes().reset();
+        area.turn_words().reset();
         area.twin.budget.store(0, Relaxed);
         area.twin.passes.store(-1, Relaxed);
         // Where the pace is not kept, guests are aboard from the first.

@@ -5,19 +5,21 @@
 //! long, on a trip home that is made for it: by a visit where the primary's thread lends its
 //! processor, else where there is one for homes.
 
+use crate::counting::turns;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
+use crate::supervisor::gauge_notes::GaugeNotes;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
 use runtime_abi::control::{ScavengerRow, trip};
 
 /// Between two gauges of a home that parks anyhow: it comes from a system call, and what a program
-/// does behind one, or when it begins, is not what it does all the time. So these count only as long
-/// as there are no others;
+/// does behind one, or when it begins, is not what it does all the time. So these count only as
+/// long as there are no others;
 const AT_HOME_NS: u64 = 50_000_000;
 /// of a guest that stays aboard, where a visit is enough,
 const VISIT_NS: u64 = 100_000_000;
@@ -27,77 +29,13 @@ const TRIP_NS: u64 = 300_000_000;
 const FIRST_NS: u64 = 5_000_000;
 /// For so long a gauge lets a program warm up.
 const WARM_NS: f64 = 40_000.0;
-/// So many of the last gauges make a price: their median, since some come upon a system call, a
-/// fault, or another thread on their processor.
-const RECENT: usize = 5;
-/// Fewer say nothing.
-const FEW: usize = 3;
-/// A gauge that is this many times the price, or this part of it, is of that kind.
+/// A gauge that is this many times the price, or this part of it, came upon a system call, a fault
+/// or another thread.
 const FAR: f64 = 2.5;
 
-/// What the supervisor knows of a home's gauges; in the home's area.
-#[repr(C)]
-pub(crate) struct GaugeNotes {
-    /// When one was ordered last, and how many of those taken are noted.
-    ordered_at: AtomicU64,
-    noted: AtomicU32,
-    /// The last one that was ordered is of a guest that was aboard; and those that are here are.
-    from_aboard: AtomicU32,
-    of_aboard: AtomicU32,
-    /// How many of the last ones are here: ticks of a turn, as floating-point numbers by their
-    /// bits.
-    count: AtomicU32,
-    recent: [AtomicU32; RECENT],
-}
-
-impl GaugeNotes {
-    /// As of an area that is made.
-    pub(crate) fn reset(&self) {
-        self.ordered_at.store(0, Relaxed);
-        for word in [&self.noted, &self.count, &self.from_aboard, &self.of_aboard] {
-            word.store(0, Relaxed);
-        }
-    }
-
-    /// Ticks of one turn.
-    fn price(&self) -> Option<f64> {
-        let count = (self.count.load(Relaxed) as usize).min(RECENT);
-        let mut all = [0.0_f32; RECENT];
-        for (to, from) in all.iter_mut().zip(&self.recent) {
-            *to = f32::from_bits(from.load(Relaxed));
-        }
-        let known = &mut all[..count];
-        known.sort_unstable_by(f32::total_cmp);
-        (count >= FEW).then(|| f64::from(known[count / 2]))
-    }
-
-    /// Whether it counts.
-    fn learn(&self, ticks: f64) -> bool {
-        match (self.from_aboard.load(Relaxed), self.of_aboard.load(Relaxed)) {
-            (0, 1) => return false,
-            (1, 0) => {
-                self.of_aboard.store(1, Relaxed);
-                self.count.store(0, Relaxed);
-            }
-            _ => {}
-        }
-        let count = self.count.load(Relaxed);
-        self.recent[count as usize % RECENT].store((ticks as f32).to_bits(), Relaxed);
-        // Beyond the table's size only the place of the next one counts.
-        let next = count + 1;
-        self.count.store(if next < 2 * RECENT as u32 { next } else { RECENT as u32 }, Relaxed);
-        true
-    }
-
-    /// Ticks of one turn, as far as guests were timed that were aboard.
-    fn price_aboard(&self) -> Option<f64> {
-        self.price().filter(|_| self.of_aboard.load(Relaxed) != 0)
-    }
-
-    /// Between two gauges: the first ones are soon wanted.
-    fn pause(&self, usual: u64) -> u64 {
-        if (self.count.load(Relaxed) as usize) < FEW { FIRST_NS } else { usual }
-    }
+/// Between two gauges: the first ones are soon wanted.
+fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
+    if notes.are_few() { FIRST_NS } else { usual }
 }
 
 /// Adds to a sum that only the supervisor writes.
@@ -110,7 +48,7 @@ fn add(sum: &AtomicU64, value: f64) {
 pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
     let home = guest.home();
     let (row, notes) = (home.scavenger(), home.gauge_notes());
-    let turns = home.gauge().take_turns(host);
+    let turns = turns::take(guest, host);
     page::add(&row.turns, turns);
     let Some(price) = notes.price_aboard() else {
         page::add(&row.unpriced_turns, turns);
@@ -127,7 +65,7 @@ fn without_switch(ticks: f64, switch: f64) -> f64 {
     (ticks - switch).max(LEAST * ticks)
 }
 
-/// A switch may take so many times what it usually does: where many places share one jump, the
+/// A switch may take this many times what it usually does: where many places share one jump, the
 /// processor does not foresee where it leads.
 const DEAR: f64 = 8.0;
 
@@ -170,8 +108,8 @@ impl Supervisor {
         self.page.switch_ps as f64 / 1000.0 * self.clock.rate
     }
 
-    /// Ticks for which a gauge lets a program warm up; 0, so that none is taken, where the counter's
-    /// rate is not known.
+    /// Ticks for which a gauge lets a program warm up; 0, so that none is taken, where the
+    /// counter's rate is not known.
     fn warm_ticks(&self) -> u32 {
         (WARM_NS * self.clock.rate) as u32
     }
@@ -180,7 +118,8 @@ impl Supervisor {
     pub(crate) fn gauge_at_home(&self, home: &Area) {
         let notes = home.gauge_notes();
         let since = self.now.saturating_sub(notes.ordered_at.load(Relaxed));
-        if since >= notes.pause(AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 && self.page.siblings == 0 {
+        if since >= pause(notes, AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 && self.page.siblings == 0
+        {
             notes.ordered_at.store(self.now, Relaxed);
             notes.from_aboard.store(0, Relaxed);
             home.gauge().due.store(self.warm_ticks(), Release);
@@ -193,7 +132,7 @@ impl Supervisor {
         let aboard_for = self.now.saturating_sub(own.since.load(Relaxed));
         let since = self.now.saturating_sub(notes.ordered_at.load(Relaxed));
         let waited = since.min(aboard_for);
-        if waited < notes.pause(VISIT_NS) || own.recall.load(Relaxed) != 0 {
+        if waited < pause(notes, VISIT_NS) || own.recall.load(Relaxed) != 0 {
             return;
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {
@@ -213,32 +152,7 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switching::gauge;
     use crate::switching::ring_tests::world;
-
-    #[test]
-    fn a_price_is_the_median_of_the_last_gauges() {
-        let (_, guests) = world(1);
-        let notes = guests[0].home().gauge_notes();
-        let all = |ticks: &[f64]| ticks.iter().for_each(|ticks| assert!(notes.learn(*ticks)));
-        all(&[100.0, 90_000.0]);
-        assert_eq!((notes.price(), notes.pause(AT_HOME_NS)), (None, FIRST_NS));
-        all(&[102.0]);
-        assert_eq!((notes.price(), notes.pause(AT_HOME_NS)), (Some(102.0), AT_HOME_NS));
-        all(&[101.0; 3 * RECENT]);
-        assert_eq!(notes.price(), Some(101.0));
-        // Another phase.
-        all(&[300.0; RECENT / 2]);
-        assert_eq!(notes.price(), Some(101.0));
-        all(&[300.0]);
-        assert_eq!((notes.price(), notes.price_aboard()), (Some(300.0), None));
-        // Of guests that were aboard: from then on only those count.
-        notes.from_aboard.store(1, Relaxed);
-        all(&[50.0; FEW]);
-        notes.from_aboard.store(0, Relaxed);
-        assert!(!notes.learn(300.0));
-        assert_eq!(notes.price_aboard(), Some(50.0));
-    }
 
     #[test]
     fn a_switch_is_no_part_of_a_turn() {
@@ -266,13 +180,13 @@ mod tests {
         assert_eq!(f64::from_bits(row.work_ticks.load(Relaxed)), 500.0);
         // Turns while it is aside are none, nor are those when it is in no ring.
         turns(3);
-        gauge::joins(host, guest);
+        turns::joins(host, guest);
         turns(4);
-        gauge::aside(host, true);
+        turns::aside(host, true);
         turns(100);
-        gauge::aside(host, false);
+        turns::aside(host, false);
         turns(5);
-        gauge::parts(host, guest);
+        turns::parts(host, guest);
         turns(7);
         price(guest, host, 0.0);
         assert_eq!((row.turns.load(Relaxed), row.gauges.load(Relaxed)), (19, 1));

@@ -22,6 +22,7 @@ pub(crate) mod area_words;
 mod boarding;
 mod cleanup;
 mod clock;
+pub(crate) mod gauge_notes;
 pub(crate) mod gauges;
 mod processes;
 mod sites;
@@ -189,8 +190,8 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace, a sleep pattern and a carrier's thread that have not
-        // begun, and no processors.
+        // SAFETY: zero is a value of each: a pace, a sleep pattern and a carrier's thread that have
+        // not begun, and no processors.
         let (paces, sleep_patterns, may_use, together) = unsafe {
             (
                 if page.watched == 0 { None } else { table() },

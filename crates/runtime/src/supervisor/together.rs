@@ -2,8 +2,9 @@
 //! guests than if the kernel shared its processor out among them.
 //!
 //! What guests' turns are worth, gauges say ([`super::gauges`]). Over the processor time that the
-//! carrier's thread took for them that is 1 where nothing is gained or lost. Where it is less, twice
-//! in a row, all go home for a while, which doubles each time: there they are ordinary processes.
+//! carrier's thread took for them that is 1 where nothing is gained or lost. Where it is less,
+//! twice in a row, all go home for a while, which doubles each time: there they are ordinary
+//! processes.
 
 use crate::layout::area::{Area, kind};
 use crate::layout::page;

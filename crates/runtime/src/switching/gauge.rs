@@ -16,15 +16,15 @@
 //! between, not least the supervisor. It is taken where a home's thread would park, or on a visit
 //! home that the supervisor orders for it.
 
-use crate::counting::count::{self, GUESTS};
+use crate::counting::order::GUESTS;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
+use crate::switching::gauge_words::TIMED;
 use crate::switching::links;
 use crate::switching::loans::{self, VisitEnd};
 use core::arch::x86_64::_rdtsc;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
 
 /// Yields of the first lap, which only says how long they take here;
@@ -32,121 +32,8 @@ const FIRST: u32 = 32;
 /// and at least and at most of those to warm up, and of a lap that is timed.
 const LEAST: u32 = 16;
 const MOST: u32 = 2048;
-/// Laps that are timed, and of how many parts of the time to warm up each.
-const TIMED: usize = 7;
+/// Of how many parts of the time to warm up each lap is that is timed.
 const PARTS: u64 = 6;
-/// A context that is in no ring has joined none at this turn.
-const NO_RING: u64 = u64::MAX;
-
-/// The words of an area that belong to gauges.
-#[repr(C)]
-pub(crate) struct GaugeWords {
-    /// Home: yields to come before it parks. The thread's: here the assembly counts down.
-    pub(crate) left: AtomicI32,
-    /// Home: yields of a lap that is timed, less one; laps whose beginning or end is still to be
-    /// noted; and these times, the last one first. The assembly's, once the thread has set the two.
-    pub(crate) lap_yields: AtomicI32,
-    pub(crate) laps_left: AtomicU32,
-    pub(crate) times: [AtomicU64; TIMED + 1],
-    /// Home: its stage; 0: none. The thread's.
-    stage: AtomicU32,
-    /// Home: when the first lap began. The thread's.
-    began: AtomicU64,
-    /// Home: a gauge is to be taken, with so many ticks to warm up. The supervisor's; the thread
-    /// takes it.
-    pub(crate) due: AtomicU32,
-    warm_ticks: AtomicU32,
-    /// Home: how many were taken, and what the last one says: ticks of a turn, a floating-point
-    /// number by its bits. The thread's.
-    pub(crate) taken: AtomicU32,
-    pub(crate) ticks: AtomicU64,
-    /// Home: turns of rings that its context took part in, but for the ring that it is in now. The
-    /// host's; the supervisor takes them.
-    turns: AtomicU64,
-    /// Home: the turn of its host's ring at which it joined that. The host's.
-    joined: AtomicU64,
-    /// Primary's: turns of its ring while guests were aside, and at which turn they went there. The
-    /// thread's, hooked.
-    aside: AtomicU64,
-    aside_since: AtomicU64,
-    /// Primary's: the guest that is to be sent on a visit for a gauge. The supervisor's; the thread
-    /// takes it.
-    pub(crate) guest: AtomicPtr<Context>,
-}
-
-impl GaugeWords {
-    /// As of an area that is made.
-    pub(crate) fn reset(&self) {
-        self.left.store(0, Relaxed);
-        for word in [&self.stage, &self.laps_left, &self.due, &self.warm_ticks, &self.taken] {
-            word.store(0, Relaxed);
-        }
-        for word in [&self.began, &self.ticks, &self.turns, &self.aside] {
-            word.store(0, Relaxed);
-        }
-        self.joined.store(NO_RING, Relaxed);
-        self.aside_since.store(NO_RING, Relaxed);
-        self.guest.store(null_mut(), Relaxed);
-    }
-
-    /// Supervisor: all turns that this home's context took part in since this was asked last, also
-    /// in the ring of the host that it is in or was in when that ended.
-    pub(crate) fn take_turns(&self, host: &Area) -> u64 {
-        let (joined, now) = (self.joined.load(Acquire), turns_of(host));
-        // Where the host takes it out meanwhile, the host adds them.
-        let mine = joined != NO_RING && self.joined.compare_exchange(joined, now, AcqRel, Relaxed).is_ok();
-        let there = if mine { now.saturating_sub(joined) } else { 0 };
-        self.turns.swap(0, Relaxed) + there
-    }
-
-    /// Ticks of a turn, by the median of the laps that were timed.
-    fn median(&self) -> f64 {
-        let times: [u64; TIMED + 1] = core::array::from_fn(|at| self.times[at].load(Relaxed));
-        let mut laps: [u64; TIMED] = core::array::from_fn(|at| times[at].saturating_sub(times[at + 1]));
-        laps.sort_unstable();
-        laps[TIMED / 2] as f64 / f64::from(self.lap_yields.load(Relaxed) + 1)
-    }
-
-    /// Supervisor: the context is in no ring any more, and all its turns are taken.
-    pub(crate) fn is_off(&self) {
-        self.joined.store(NO_RING, Relaxed);
-    }
-}
-
-/// How often the thread's ring went round with all its guests.
-fn turns_of(area: &Area) -> u64 {
-    let words = area.gauge();
-    let (all, since) = (count::yields(area), words.aside_since.load(Relaxed));
-    let now = if since == NO_RING { 0 } else { all.saturating_sub(since) };
-    all.saturating_sub(words.aside.load(Relaxed) + now)
-}
-
-/// A guest joins the ring. The thread's.
-pub(crate) fn joins(area: &Area, guest: &Context) {
-    guest.home().gauge().joined.store(turns_of(area), Relaxed);
-}
-
-/// A guest was taken out of the ring. The thread's.
-pub(crate) fn parts(area: &Area, guest: &Context) {
-    let words = guest.home().gauge();
-    let joined = words.joined.swap(NO_RING, AcqRel);
-    if joined != NO_RING {
-        words.turns.fetch_add(turns_of(area).saturating_sub(joined), Relaxed);
-    }
-}
-
-/// All guests go aside, or come back. The thread's, hooked.
-pub(crate) fn aside(area: &Area, are: bool) {
-    let words = area.gauge();
-    let (now, since) = (count::yields(area), words.aside_since.load(Relaxed));
-    if are && since == NO_RING {
-        words.aside_since.store(now, Relaxed);
-    } else if !are && since != NO_RING {
-        words.aside.store(words.aside.load(Relaxed) + now.saturating_sub(since), Relaxed);
-        words.aside_since.store(NO_RING, Relaxed);
-    }
-}
-
 /// The thread is in the control context, and its ring in order: sends the guest that the supervisor
 /// named on a visit home, to be timed there. Returns the ring's first context if it did.
 pub(crate) fn visit(area: &'static Area) -> Option<*mut Context> {

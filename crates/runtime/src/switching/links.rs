@@ -1,9 +1,9 @@
 //! The links of a ring: how a context is put in and taken out, and how a thread is hooked. What a
 //! ring is, [`super::ring`] says.
 
+use crate::counting::turns;
 use crate::layout::area::Area;
 use crate::layout::context::{Context, state};
-use crate::switching::gauge;
 use core::arch::asm;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -61,7 +61,7 @@ pub(crate) fn abandon(area: &Area) {
 /// is returned.
 pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     if !area.is_counter(guest.pointer()) {
-        gauge::parts(area, guest);
+        turns::parts(area, guest);
     }
     let next = guest.next.load(Relaxed);
     let prev = guest.prev.load(Relaxed);
@@ -95,7 +95,7 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
 /// Puts a context at the ring's end. The thread's.
 pub(crate) fn append(area: &Area, context: &Context) {
     if !area.is_counter(context.pointer()) {
-        gauge::joins(area, context);
+        turns::joins(area, context);
     }
     insert(area, context, area.own().pointer());
 }

@@ -5,10 +5,10 @@
 //! processor. So the thread sleeps for them, for a moment, which needs no privilege and ends by
 //! itself:
 //!
-//! - for a *visit*: a guest comes to a leave (a system call, code without a twin) or faults, and its
-//!   home thread does what it left for, goes on to its first yield there, parks, and wakes the
-//!   lender, which takes the guest into its ring again. No supervisor takes part, so this is a matter of
-//!   microseconds. A guest that is not back in time stays at home, as after any leave.
+//! - for a *visit*: a guest comes to a leave (a system call, code without a twin) or faults, and
+//!   its home thread does what it left for, goes on to its first yield there, parks, and wakes the
+//!   lender, which takes the guest into its ring again. No supervisor takes part, so this is a
+//!   matter of microseconds. A guest that is not back in time stays at home, as after any leave.
 //! - for a *slice*, as the supervisor orders it, where homes have work and get no processor.
 //!
 //! ```text

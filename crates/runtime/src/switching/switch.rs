@@ -33,7 +33,7 @@ use runtime_abi::{area as a, context as c};
 
 use crate::layout::area::{Area, FRAME, Frame, GAUGE, XSAVE};
 use crate::layout::context::Context;
-use crate::switching::gauge::GaugeWords;
+use crate::switching::gauge_words::GaugeWords;
 use crate::sys;
 
 /// Flags of a program's that `sahf` does not load: direction, nested task, alignment check,

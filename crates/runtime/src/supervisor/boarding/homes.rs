@@ -42,7 +42,7 @@ pub(crate) fn off(guest: &Context, now: u64) {
     let home = guest.home();
     let row = home.scavenger();
     gauges::price(guest, host, 0.0);
-    home.gauge().is_off();
+    home.turn_words().is_off();
     if host.region().page().carrier != 0 {
         ring::hook(host); // it sleeps where it has no more guests
     }
