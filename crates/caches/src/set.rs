@@ -46,12 +46,11 @@ impl Sets {
     }
 
     fn set(&mut self, line: u64) -> &mut [u64] {
-        let set = match self.mask {
-            Some(mask) => line & mask,
-            None => {
-                let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                ((u128::from(hash) * u128::from(self.sets)) >> 64) as u64
-            }
+        let set = if let Some(mask) = self.mask {
+            line & mask
+        } else {
+            let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            ((u128::from(hash) * u128::from(self.sets)) >> 64) as u64
         };
         let begin = set as usize * self.ways;
         &mut self.entries[begin..begin + self.ways]

@@ -114,7 +114,7 @@ impl Feed {
             };
             let counts = &mut module.counts[number];
             let lines = if operand.is_repeated {
-                repeated(&mut self.caches, core, told.address, operand, repeat, counts)
+                repeated(&mut self.caches, core, told.address, *operand, repeat, counts)
             } else {
                 let outcome =
                     self.caches.access(core, told.address, u64::from(operand.bytes), operand.access);
@@ -141,7 +141,7 @@ fn repeated(
     caches: &mut Hierarchy,
     core: usize,
     address: u64,
-    operand: &Operand,
+    operand: Operand,
     times: u64,
     counts: &mut Counts,
 ) -> u64 {

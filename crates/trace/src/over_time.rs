@@ -175,7 +175,7 @@ mod tests {
         let name = |function: u32| Some(format!("f{function}"));
         let all = bandwidth(&slices, &shares, 0.001, 10.0, &maximum, &name);
         assert_eq!(all.len(), 100);
-        let gb = |quantity: &Quantity| quantity.value().unwrap() / gigabyte as f64;
+        let gb = |quantity: &Quantity| quantity.value().unwrap() / f64::from(gigabyte);
         assert!((gb(&all[10].read) - 1.0).abs() < 0.01, "{:?}", all[10]);
         assert!((gb(&all[95].read) - 4.0).abs() < 0.05, "{:?}", all[95]);
         assert!((all[95].of_maximum.value().unwrap() - 0.5).abs() < 0.01);
@@ -183,6 +183,6 @@ mod tests {
         let interval = all[95].read.estimate().unwrap();
         assert!(interval.lo < 3.7e9 && interval.hi > 4.3e9, "{interval:?}");
         let sum: f64 = all.iter().map(|slice| slice.read.value().unwrap() * 0.1).sum();
-        assert!((sum / gigabyte as f64 - 13.0).abs() < 1e-6);
+        assert!((sum / f64::from(gigabyte) - 13.0).abs() < 1e-6);
     }
 }

@@ -33,9 +33,9 @@ pub(super) fn lines(
             let lines = export::fleet::lines(&source);
             // What goes to a pipe need not wait for the last record.
             if file.is_some() {
-                text.push_str(&lines)
+                text.push_str(&lines);
             } else {
-                console.stdout(&lines)?
+                console.stdout(&lines)?;
             }
             Ok(())
         })?,

@@ -63,7 +63,10 @@ fn what_cannot_be_exported_is_said_in_a_line() {
     let machine = fixture("machine.v1.interrupted.json");
     let profile = fixture("profile.v1.call-chain.json");
     let cases: [(&[&str], &str); 8] = [
-        (&["--format", "pprof", &machine], ": a 'machine' record; only profile records can be exported\n"),
+        (
+            &["--format", "pprof", &machine],
+            ": a 'machine' record, where this format takes profile records; --parquet",
+        ),
         (&["--format", "folded", "/dev/null"], "/dev/null: the file is empty\n"),
         (&["--format", "folded", "/nowhere"], "/nowhere: cannot be read: No such file or directory\n"),
         (

@@ -70,9 +70,9 @@ fn too_small_an_address_space_is_told() {
         let line = format!("ulimit -v {kib}; exec {} show /not/there", env!("CARGO_BIN_EXE_gleaner"));
         refusal(&Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().expect("a shell"))
     };
-    let (code, line) = limited(32_000);
+    let (code, line) = limited(36_000);
     assert_eq!(code, Some(3), "{line}");
-    assert!(line.starts_with("memory: the address space is limited to 31.25 MiB (ulimit -v)"), "{line}");
+    assert!(line.starts_with("memory: the address space is limited to 35.16 MiB (ulimit -v)"), "{line}");
     assert_eq!(limited(400_000).0, Some(2));
     let line = format!("ulimit -s 64; exec {} show /not/there", env!("CARGO_BIN_EXE_gleaner"));
     let output = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().expect("a shell");

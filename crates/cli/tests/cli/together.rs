@@ -1,6 +1,6 @@
 //! `gleaner harvest --together`: programs in each other's stalls, without a primary.
 
-use testkit::{Place, said};
+use testkit::{Place, said, text};
 
 /// Chases through a list, and writes where it ended; ends as its second argument says.
 const PROGRAM: &str = r#"
@@ -45,8 +45,8 @@ fn all_of_them_run_to_their_ends_and_write_what_they_write_alone() {
         .harvest(&["--together", "--record", "run.json", "2 x ./p 3000000", "./p 5000000", "/bin/echo said"])
         .output()
         .unwrap();
-    let (code, output, errors) = said(&run);
-    assert_eq!(code, Some(0), "{errors}");
+    let (output, errors) = (text(&run.stdout), text(&run.stderr));
+    assert_eq!(run.status.code(), Some(0), "{errors}");
     let (three, five) = (alone(&place, "3000000"), alone(&place, "5000000"));
     let expected = format!("{three}{three}{five}said\n");
     assert_eq!(sorted(&output), sorted(&expected), "{errors}");

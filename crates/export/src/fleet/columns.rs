@@ -60,7 +60,9 @@ pub fn described() -> String {
     let row =
         |column: &Column| format!("| `{}` | {} | {} |\n", column.name, column.kind.words(), column.about);
     page.push_str("\n## In every table\n\n| column | type | what it is |\n|---|---|---|\n");
-    COMMON.iter().for_each(|column| page.push_str(&row(column)));
+    for column in COMMON {
+        page.push_str(&row(column));
+    }
     for table in TABLES {
         page.push_str(&format!("\n## {}\n\n{}\n\n", table.name, table.about));
         page.push_str("| column | type | what it is |\n|---|---|---|\n");

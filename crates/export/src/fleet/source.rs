@@ -74,6 +74,7 @@ pub(super) fn digest(texts: &[impl AsRef<str>]) -> String {
         hash.update(text.as_ref().as_bytes());
         hash.update([0]);
     }
-    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    digits[..DIGITS].to_owned()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    let digits = hash.finalize().into_iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.take(DIGITS).collect()
 }

@@ -72,12 +72,12 @@ fn measured(machine: &Machine) -> (Vec<Pair<'_>>, Vec<Pair<'_>>) {
     let [node] = &host.nodes[..] else {
         // Several nodes, and no figure says of which it is; or none, which hwloc takes for one.
         let none = (Vec::new(), Vec::new());
-        return if host.nodes.is_empty() { of_only_node(machine, 0, all_cpus(host)) } else { none };
+        return if host.nodes.is_empty() { of_only_node(machine, 0, &all_cpus(host)) } else { none };
     };
-    of_only_node(machine, node.id, all_cpus(host))
+    of_only_node(machine, node.id, &all_cpus(host))
 }
 
-fn of_only_node(machine: &Machine, node: u32, cpus: Set) -> (Vec<Pair<'_>>, Vec<Pair<'_>>) {
+fn of_only_node<'m>(machine: &'m Machine, node: u32, cpus: &Set) -> (Vec<Pair<'m>>, Vec<Pair<'m>>) {
     let experiments = &machine.experiments;
     let probe = experiments.probe.as_ref().and_then(|outcome| outcome.result.as_ref());
     let memory = machine.levels.iter().find(|level| level.name == "DRAM").map(|level| &level.latency.ns);

@@ -91,9 +91,13 @@ pub(super) fn tree(host: &Host) -> Option<Object> {
     for cpu in host.cpus.iter().filter(|cpu| cpu.online) {
         objects.push(Object::new("PU", cpu.id, Set::from_iter([cpu.id])));
     }
-    objects.into_iter().for_each(|object| machine.insert(object));
+    for object in objects {
+        machine.insert(object);
+    }
     let by_node: Vec<(u32, Set)> = nodes.iter().map(|node| (node.os_index, node.cpus.clone())).collect();
-    nodes.into_iter().for_each(|node| machine.hang(node));
+    for node in nodes {
+        machine.hang(node);
+    }
     machine.finish(&by_node, &mut 1);
     machine.nodes = by_node.iter().map(|(id, _)| *id).collect();
     Some(machine)

@@ -16,7 +16,7 @@ fn names_of_columns_are_told_apart() {
         assert_eq!(names.len(), table.columns().count(), "{}", table.name);
         let plain =
             |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        assert!(names.iter().all(|name| plain(name)), "{names:?}");
+        assert!(names.iter().all(plain), "{names:?}");
     }
 }
 

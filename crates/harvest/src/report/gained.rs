@@ -22,10 +22,7 @@ const DEAR: f64 = 8.0;
 /// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
 /// which are not counted.
 pub(super) fn pace(outcome: &ScavengerOutcome, busy_waits: bool) -> Quantity {
-    let life = match outcome.life {
-        None => return Quantity::unresolved("it was not started"),
-        Some(life) => life,
-    };
+    let Some(life) = outcome.life else { return Quantity::unresolved("it was not started") };
     let work = Work { uncounted: outcome.figures.work.uncounted && busy_waits, ..outcome.figures.work };
     match estimate(&work, &life) {
         Ok(pace) => Quantity::measured(pace, Unit::Ratio),

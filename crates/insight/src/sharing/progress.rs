@@ -148,7 +148,9 @@ mod tests {
         assert!(none.value < 0.01 && none.lo == 0.0, "{none:?}");
         assert_eq!(saved_together(&run(1, 0, 1000, 40), together), None, "never alone");
         let mut still = run(1, 0, 2000, 0);
-        still.iter_mut().for_each(|moment| moment.registers.as_mut().unwrap().general[6] = 5);
+        for moment in &mut still {
+            moment.registers.as_mut().unwrap().general[6] = 5;
+        }
         assert_eq!(saved_together(&still, together), None, "nothing counts");
     }
 }

@@ -31,6 +31,7 @@ struct SharedLines {
 }
 
 impl SharedLines {
+    #[expect(clippy::cast_ptr_alignment, reason = "a page begins there, and the pitch is whole words")]
     fn word(&self) -> &AtomicU64 {
         let place = WORD_PITCH * (self.round.load(Ordering::Acquire) % LINES);
         // SAFETY: the arena has `LINES` padded words, begins at a page's start, lives as long as
