@@ -93,7 +93,7 @@ fn a_file_is_rewritten_as_its_plan_says() {
 fn parts_can_be_left_out() {
     let place = Place::new();
     let planned = |without: &[&str]| {
-        let wanted = ["harvest", "--dry-run", "--record", "plan.json", "--scavenger", "./p"];
+        let wanted = ["harvest", "--dry-run", "--record", "plan.json", "--scavengers", "4 x ./p"];
         let made = place.gleaner(&[&wanted, without, &["--", "./p"]].concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let told = place.gleaner(&["twin", "--plan", "plan.json", "--role", "scavenger", "-o", "out", "p"]);

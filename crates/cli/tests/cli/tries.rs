@@ -183,7 +183,8 @@ fn what_threads_allocate_side_by_side_is_tried_in_lines_of_its_own() {
     let Some(profile) = counted(COUNTERS) else { return };
     let trial = trial(&profile, FindingKind::Pad);
     assert_eq!((trial.rounds, trial.same_output), (2, Some(true)), "{trial:#?}");
-    assert!(trial.says.contains("counter") && trial.form.ends_with("bytes"), "{trial:#?}");
+    let its_site = trial.says.contains("counter") || trial.says.contains("main"); // it may be inlined
+    assert!(its_site && trial.form.ends_with("bytes"), "{trial:#?}");
     let placed = self::trial(&profile, FindingKind::Placement);
     assert_eq!((placed.rounds, placed.same_output), (2, Some(true)), "{placed:#?}");
     let site = profile.objects.iter().find_map(|object| object.site.as_ref()).unwrap();

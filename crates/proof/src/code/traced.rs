@@ -127,8 +127,9 @@ fn entry(
         &local(LOAD, RDX, SECOND), // done:
         &local(LOAD, RCX, FIRST),
     ]);
-    let place = Place::decode(place);
-    if !is_end || place.access > COUNT {
+    let told = place;
+    let place = Place::decode(told);
+    if !is_end || place.access > COUNT || place.encode() != told {
         return Err(OTHER);
     }
     Ok((place, lea, is_local))
