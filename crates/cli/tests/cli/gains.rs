@@ -2,8 +2,8 @@
 
 use testkit::{Place, said, text};
 
-/// Chases through a list larger than most caches, as often as its argument says, and writes where it
-/// ended; without a number it computes, for ever.
+/// Chases through a list larger than most caches, as often as its argument says, and writes where
+/// it ended; without a number it computes, for ever.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

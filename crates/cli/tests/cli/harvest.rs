@@ -395,8 +395,8 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
 #[test]
 fn a_primary_that_sleeps_often_has_guests() {
     let place = place();
-    // A guest that gives way at its loads: one that takes its whole quantum is too dear for a primary
-    // whose loads hit.
+    // A guest that gives way at its loads: one that takes its whole quantum is too dear for a
+    // primary whose loads hit.
     let arguments = [
         "--choose",
         "every-load",

@@ -1,5 +1,6 @@
-//! Headlines in Prometheus' text format, for `node_exporter`'s textfile collector or a push gateway.
-//! Base units, as is the custom there; the ends of the 95% interval are series of their own.
+//! Headlines in Prometheus' text format, for `node_exporter`'s textfile collector or a push
+//! gateway. Base units, as is the custom there; the ends of the 95% interval are series of their
+//! own.
 
 use super::Source;
 use super::headlines::{HEADLINES, Headline};
