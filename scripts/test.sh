@@ -100,7 +100,7 @@ tests() {
 }
 step cargo test --locked --workspace --lib --bins --tests --no-run --quiet
 # Tests have limits of their own; this one is for what hangs without any.
-step tests timeout --foreground 1800 cargo test --locked --workspace --lib --bins --tests --no-fail-fast
+step tests timeout --foreground 3000 cargo test --locked --workspace --lib --bins --tests --no-fail-fast
 step tests cargo test --locked --workspace --doc --quiet
 
 export GLEANER=${CARGO_TARGET_DIR:-target}/debug/gleaner
