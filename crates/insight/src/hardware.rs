@@ -21,7 +21,7 @@ use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
 use crate::share::{measured_share, share};
 use crate::sharing::sampled_from::Sampled;
 use crate::source::Source;
-use crate::tally::{Kept, Sample, Tally};
+use crate::tally::{Kept, Tally};
 use image::elf::bytes::hex;
 use records::profile::{
     AnnotatedFunction, ByLevel, FunctionShare, Level, LevelShare, MemoryObject, Pattern, Profile,
@@ -226,16 +226,8 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
         }
         // A read of the usual cost weighs 1.
         let usual = all / counts.kept.len() as f64;
-        let read = |KeptAccess { access, near }: &KeptAccess| {
-            let sample = Sample {
-                process: access.process,
-                thread: access.thread,
-                time_ns: access.time_ns,
-                in_kernel: false,
-                ip: Some(access.ip),
-                registers: None,
-            };
-            let kept = Kept { sample, near: *near };
+        let read = |read: &KeptAccess| {
+            let (access, kept) = (&read.access, Kept::from(read));
             let found = access.address.map_or(Found::Nothing, |address| self.objects.found(&kept, address));
             Reading { thread: access.thread, found, weight: cost(access) / usual }
         };

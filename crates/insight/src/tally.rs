@@ -2,7 +2,7 @@
 //! that memory does not grow with time. Of each place some samples are kept whole, chosen evenly
 //! over the run (a reservoir): their registers tell which data the program waited for.
 
-use crate::accesses::{Access, Accesses};
+use crate::accesses::{Access, Accesses, KeptAccess};
 use crate::address_space::{AddressSpace, MappedId, Place};
 use crate::heap::{AllNear, Heaps};
 use crate::registers::Registers;
@@ -30,6 +30,21 @@ pub struct Sample {
 pub struct Kept {
     pub sample: Sample,
     pub near: AllNear,
+}
+
+impl From<&KeptAccess> for Kept {
+    /// As if a clock had sampled it.
+    fn from(KeptAccess { access, near }: &KeptAccess) -> Self {
+        let sample = Sample {
+            process: access.process,
+            thread: access.thread,
+            time_ns: access.time_ns,
+            in_kernel: false,
+            ip: Some(access.ip),
+            registers: None,
+        };
+        Self { sample, near: *near }
+    }
 }
 
 /// A load, stopped once right before it is executed.

@@ -12,6 +12,7 @@
 //! ```
 
 use super::gathered::By;
+use super::says::FARTHER;
 use crate::footprint::LINE_BYTES;
 use records::profile::{Finding, FindingKind, Level, LinePart, SharedLine, Sharing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,8 +58,6 @@ const LEAST_SHARE: f64 = 0.01;
 const LEAST_FAR: u64 = 24;
 /// Findings of one kind.
 const MOST_FINDINGS: usize = 4;
-/// What data of another node takes longer than that of its own, as a part of its time.
-const FARTHER: Estimate = Estimate { value: 0.4, lo: 0.0, hi: 0.6 };
 
 /// The accesses of one thread at one offset.
 #[derive(Clone, Debug, Default)]

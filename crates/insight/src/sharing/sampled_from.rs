@@ -7,7 +7,7 @@ use crate::code::accesses;
 use crate::heap;
 use crate::objects::{Found, Objects};
 use crate::source::Source;
-use crate::tally::{Kept, Sample};
+use crate::tally::Kept;
 use records::profile::Level;
 use std::collections::HashMap;
 use units::{Avma, Svma};
@@ -48,17 +48,10 @@ impl Sampled {
             line: line.map(|line| line.line),
             ..By::default()
         });
-        for (KeptAccess { access, near }, weight) in all {
+        for (kept_access, weight) in all {
+            let access = &kept_access.access;
             let Some(at) = access.address.filter(|at| at.0 != 0) else { continue };
-            let sample = Sample {
-                process: access.process,
-                thread: access.thread,
-                time_ns: access.time_ns,
-                in_kernel: false,
-                ip: Some(access.ip),
-                registers: None,
-            };
-            let kept = Kept { sample, near: *near };
+            let kept = Kept::from(*kept_access);
             let object = self.object(objects, &kept, at);
             let is_store = access.kind == AccessKind::Store;
             self.seen.push(Seen {

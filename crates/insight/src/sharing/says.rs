@@ -33,7 +33,7 @@ const LEAST_SAMPLES: f64 = 24.0;
 /// Findings of one kind.
 const MOST_FINDINGS: usize = 4;
 /// What data of another node takes longer than that of its own, as a part of its time.
-const FARTHER: Estimate = Estimate { value: 0.4, lo: 0.0, hi: 0.6 };
+pub(super) const FARTHER: Estimate = Estimate { value: 0.4, lo: 0.0, hi: 0.6 };
 
 /// What the accesses of a run show, of which this many samples were taken.
 pub(crate) fn shared(gathered: &Gathered, all: u64) -> Shared {

@@ -84,3 +84,8 @@ pub(crate) fn rows(page: &'static Control) -> &'static [ScavengerRow] {
 pub(crate) fn add(counter: &core::sync::atomic::AtomicU64, value: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(value), Relaxed);
 }
+
+/// The same of a floating-point number, by its bits.
+pub(crate) fn add_number(sum: &core::sync::atomic::AtomicU64, value: f64) {
+    sum.store((f64::from_bits(sum.load(Relaxed)) + value).to_bits(), Relaxed);
+}

@@ -13,7 +13,6 @@ use crate::supervisor::Supervisor;
 use crate::supervisor::gauge_notes::GaugeNotes;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{ScavengerRow, trip};
 
@@ -38,11 +37,6 @@ fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
     if notes.are_few() { FIRST_NS } else { usual }
 }
 
-/// Adds to a sum that only the supervisor writes.
-fn add(sum: &AtomicU64, value: f64) {
-    sum.store((f64::from_bits(sum.load(Relaxed)) + value).to_bits(), Relaxed);
-}
-
 /// What a guest's turns aboard this host were worth since this was asked last. Returns what they
 /// were worth at least, in ticks, if a turn has a price yet; `switch`: the ticks of a switch.
 pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
@@ -54,7 +48,7 @@ pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
         page::add(&row.unpriced_turns, turns);
         return None;
     };
-    add(&row.work_ticks, turns as f64 * price);
+    page::add_number(&row.work_ticks, turns as f64 * price);
     Some(turns as f64 * (price - (DEAR - 1.0) * switch).max(0.0))
 }
 
@@ -93,12 +87,12 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
     }
     let Some(price) = notes.price() else { return };
     if notes.of_aboard.load(Relaxed) != 0 {
-        add(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price);
+        page::add_number(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price);
     }
     if ticks < FAR * price && ticks > price / FAR {
         page::add(&row.gauges, 1);
-        add(&row.gauge_sum, ticks);
-        add(&row.gauge_squares, ticks * ticks);
+        page::add_number(&row.gauge_sum, ticks);
+        page::add_number(&row.gauge_squares, ticks * ticks);
     }
 }
 

@@ -43,10 +43,10 @@ use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
 use crate::counting::count::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
 use crate::layout::area::{Area, closed};
+use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::{Processes, ThreadActivity};
 use crate::switching::ring;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{AreaRow, Control};
 
@@ -362,9 +362,9 @@ impl SampleStep {
             gone = (gone - lent).max(0.0);
         }
         pace.controller.charge(lent, LOAN_COST);
-        add(&self.page.slowdown.lent, lent);
-        add(&self.page.slowdown.lost, lent * (LOAN_COST - 1.0));
-        add(&self.page.slowdown.watched, lent);
+        page::add_number(&self.page.slowdown.lent, lent);
+        page::add_number(&self.page.slowdown.lost, lent * (LOAN_COST - 1.0));
+        page::add_number(&self.page.slowdown.watched, lent);
         if pace.switched != self.switched && pace.sleeps_often {
             self.refer_to_other_sites(pace);
         }
@@ -372,17 +372,17 @@ impl SampleStep {
         let with = area.counting.obeyed() & (GUESTS | SPINS) != 0 && area.supervisor.guests.load(Relaxed) > 0;
         if area.supervisor.slept.load(Relaxed) == 0 {
             pace.controller.passes(gone);
-            add(&self.page.slowdown.watched, gone);
+            page::add_number(&self.page.slowdown.watched, gone);
             if with {
                 pace.uncharged += gone;
-                add(&self.page.slowdown.with_guests, gone);
+                page::add_number(&self.page.slowdown.with_guests, gone);
             } else {
                 // Its caches have not come back at once.
                 let short = gone.min(pace.caches_short_ns);
                 pace.caches_short_ns -= short;
                 let lost = 1.0 - pace.recovery.kept();
                 pace.controller.charge(short, lost);
-                add(&self.page.slowdown.lost, short * lost);
+                page::add_number(&self.page.slowdown.lost, short * lost);
             }
         }
         let order = area.orders.order.load(Relaxed);
@@ -540,9 +540,4 @@ impl SampleStep {
     pub(crate) fn is_obeyed(&self) -> bool {
         self.area.counting.obeyed() == self.area.orders.order.load(Relaxed)
     }
-}
-
-/// Adds to a floating-point number that only the supervisor writes.
-fn add(sum: &AtomicU64, value: f64) {
-    sum.store((f64::from_bits(sum.load(Relaxed)) + value).to_bits(), Relaxed);
 }

@@ -3,7 +3,7 @@
 
 use super::{
     BUSY_WAIT_SHARE, FIRST_GUEST_SAMPLE_NS, GUEST_SAMPLE_EVERY_NS, MOST_DOUBT, MOST_GAIN, Phase, SampleStep,
-    ThreadPace, add,
+    ThreadPace,
 };
 use crate::counting::count::{self, row};
 use crate::layout::page;
@@ -114,8 +114,8 @@ impl SampleStep {
     pub(crate) fn note(&self, pace: &mut ThreadPace, lost: f64, doubt: f64, compared: bool) {
         let sums = &self.page.slowdown;
         let time = core::mem::take(&mut pace.uncharged);
-        add(&sums.lost, time * lost);
-        add(&sums.doubt, time * doubt);
+        page::add_number(&sums.lost, time * lost);
+        page::add_number(&sums.doubt, time * doubt);
         page::add(&sums.phases, u64::from(pace.phase_ns <= 0.0 && time > 0.0));
         let squares = |pace: &ThreadPace| {
             let (time, lost) = (pace.phase_ns, pace.phase_lost_ns);
@@ -125,7 +125,7 @@ impl SampleStep {
         pace.phase_ns += time;
         pace.phase_lost_ns += time * lost;
         for (sum, (after, before)) in sums.squares.iter().zip(squares(pace).into_iter().zip(before)) {
-            add(sum, after - before);
+            page::add_number(sum, after - before);
         }
         page::add(&sums.samples, 1);
         page::add(&sums.bounded, u64::from(!compared));
