@@ -81,7 +81,7 @@ fn scavengers_of_all_kinds() {
         let (code, output) = (expected.unwrap(), "its output is in out");
         let line = format!("gleaner: scavenger {scavenger} (1): exit code {code}; {output}\n");
         // So is what a script executes in its place, where it was seen at that.
-        let executed = |line: &str| kind == "script" && line.contains(": it executed ");
+        let executed = |line: &str| kind == "script" && line.contains(": it replaced itself with ");
         let errors: String = errors.split_inclusive('\n').filter(|line| !executed(line)).collect();
         assert!(errors == line || errors.is_empty(), "{kind}: {errors}");
     }
