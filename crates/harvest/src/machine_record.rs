@@ -153,7 +153,7 @@ mod tests {
             },
             note: None,
         };
-        latencies.body.levels = vec![level("L1", 4.0), level("L2", 14.0)];
+        latencies.body.levels = vec![level("L1", 4.0), level("DRAM", 300.0)];
         assert_eq!(better(&latencies, &without).as_deref(), Some("this run did not measure latencies"));
         assert_eq!(better(&without, &latencies), None, "it was stopped, but knows more");
     }

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -215,8 +215,13 @@ pub struct ScavengerRow {
     pub work_ticks: AtomicU64,
     /// Turns that are not in these ticks: no guest that was aboard has been timed yet.
     pub unpriced_turns: AtomicU64,
-    /// Gauges of how long a turn takes at home, in ticks: how many, and the sums of their figures
-    /// and of the squares of these, floating-point numbers by their bits.
+    /// Turns while its site yields were off; and the ticks that one takes at home with them, by the
+    /// last gauge, a floating-point number by its bits.
+    pub turns_to_bounds: AtomicU64,
+    pub site_turn: AtomicU64,
+    /// Gauges of how long a turn takes at home: how many, and the sums of their figures and of the
+    /// squares of these, in units of so many ticks; floating-point numbers by their bits.
+    pub turn_unit: AtomicU64,
     pub gauges: AtomicU64,
     pub gauge_sum: AtomicU64,
     pub gauge_squares: AtomicU64,
@@ -402,6 +407,12 @@ pub struct Control {
     pub carrier: u32,
     /// What a switch at a yield takes, in picoseconds: it is in what gauges say of a turn.
     pub switch_ps: u64,
+    /// What a miss takes, in picoseconds: guests' sites are on where that is used by turns from one
+    /// to the next.
+    pub miss_ps: u64,
+    /// What guests' budgets are set to at first, and at most, in cycles by static estimate.
+    pub quantum: u32,
+    pub most_quantum: u32,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.

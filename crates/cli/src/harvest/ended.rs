@@ -218,6 +218,8 @@ mod tests {
             progress: none(),
             turns: none(),
             turn_alone: none(),
+            turns_with_sites_off: none(),
+            site_turn_alone: none(),
             faults_aboard: none(),
             trips_home: Vec::new(),
             visits_home: none(),

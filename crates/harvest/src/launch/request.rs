@@ -142,6 +142,11 @@ pub struct Harvest {
     pub carrier: bool,
     /// What a switch at a yield takes.
     pub switch: Duration,
+    /// What a miss takes.
+    pub miss: Duration,
+    /// What guests' budgets are set to at first, and at most, in cycles by static estimate.
+    pub quantum: u32,
+    pub most_quantum: u32,
 }
 
 impl Harvest {
@@ -160,6 +165,9 @@ impl Harvest {
             siblings: false,
             carrier: false,
             switch: Duration::ZERO,
+            miss: Duration::ZERO,
+            quantum: twin::Bounds::default().quantum,
+            most_quantum: 0,
         }
     }
 }

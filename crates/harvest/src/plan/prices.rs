@@ -11,6 +11,9 @@ use records::plan::{LevelPrice, Prices, Source, YieldPrice};
 use std::path::Path;
 use units::{Estimate, Quantity, Unit};
 
+/// The level beyond all caches, as machine records name it.
+const MEMORY: &str = "DRAM";
+
 /// Prices by this machine record.
 pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
     let source =
@@ -24,7 +27,8 @@ pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
         .filter(|level| level.latency.cycles.estimate().is_some())
         .map(|level| LevelPrice { name: level.name.clone(), cycles: level.latency.cycles.clone() })
         .collect();
-    if levels.len() >= 2 {
+    // Without memory, the last cache would count as what a miss comes from.
+    if levels.len() >= 2 && levels.iter().any(|level| level.name == MEMORY) {
         prices.levels = levels;
     } else {
         prices.assumed.push(missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)));
@@ -114,7 +118,7 @@ fn defaults(source: Source) -> Prices {
             level("L1", 4.0, 3.0, 6.0),
             level("L2", 14.0, 10.0, 20.0),
             level("L3", 55.0, 35.0, 120.0),
-            level("DRAM", 350.0, 200.0, 700.0),
+            level(MEMORY, 350.0, 200.0, 700.0),
         ],
         yields: vec![
             switch(2, false, 0, 11.0, 7.0, 20.0),
@@ -265,5 +269,11 @@ mod tests {
         );
         assert!(!assumed.contains("measure latency") && !assumed.contains("measure clock"), "{assumed}");
         assert!(assumed.contains("pollution"), "{assumed}");
+        // A record of caches alone says nothing of misses.
+        let caches = text.replace("DRAM", "L2");
+        let document = records::parse::<Machine>(caches.as_bytes()).unwrap();
+        let prices = from_machine(Path::new("m.json"), &document);
+        assert_eq!(prices.miss().0, "DRAM");
+        assert!(prices.assumed.join("; ").contains("measure latency"));
     }
 }

@@ -4,7 +4,7 @@
 //! What profiles saw goes before it: `profiled.rs`.
 
 use super::subject::{Candidate, Subject};
-use records::plan::{LoadClass, Origin, Role};
+use records::plan::{LoadClass, Origin};
 use units::Estimate;
 
 /// Where probabilities come from.
@@ -13,9 +13,9 @@ pub trait MissRates {
     fn rate(&self, subject: &Subject, candidate: &Candidate) -> (Estimate, Origin);
 }
 
-/// A loop of so few instructions does nothing but chase: primaries, which are chosen since they
-/// wait for memory, hardly spend time there where it hits. Other programs do: hash chains of a
-/// compressor, lists of an allocator.
+/// A loop of so few instructions does nothing but chase: programs hardly spend time there where it
+/// hits. Those that do (hash chains of a compressor, lists of an allocator) have yields there that
+/// are switched off where they do not pay.
 const TIGHT: u32 = 8;
 
 /// What is assumed of a class. The intervals hold for any program: a chase through a small list
@@ -24,10 +24,9 @@ const TIGHT: u32 = 8;
 pub struct Priors;
 
 impl MissRates for Priors {
-    fn rate(&self, subject: &Subject, candidate: &Candidate) -> (Estimate, Origin) {
+    fn rate(&self, _: &Subject, candidate: &Candidate) -> (Estimate, Origin) {
         let tight = candidate.loop_size.is_some_and(|size| size <= TIGHT);
         let (value, lo, hi) = match candidate.class {
-            LoadClass::Chased if subject.role == Role::Scavenger => (0.35, 0.0, 1.0),
             LoadClass::Chased if tight => (0.70, 0.0, 1.0),
             LoadClass::Chased => (0.50, 0.0, 1.0),
             LoadClass::Gathered | LoadClass::Scattered => (0.30, 0.0, 1.0),

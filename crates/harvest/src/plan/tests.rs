@@ -82,19 +82,19 @@ fn of_a_guest(candidate: &Candidate, scavengers: u32) -> Gain {
 fn a_guest_that_gives_way_and_hits_loses_its_turn() {
     let net = |candidate: &Candidate, scavengers| of_a_guest(candidate, scavengers).net.value().unwrap();
     let chased = candidate(1, LoadClass::Chased, 0);
-    // A miss is 350 cycles, a segment 35. Alone: 0.35 × 350 − 11 − 20 − 0.65 × (350 − 35).
-    let without = 0.35 * 350.0 - 31.0;
-    assert!((net(&chased, 1) - (without - 0.65 * 315.0)).abs() < 1e-9, "{:?}", of_a_guest(&chased, 1));
+    // A miss is 350 cycles, a segment 35. Alone: 0.5 × 350 − 11 − 20 − 0.5 × (350 − 35).
+    let without = 0.5 * 350.0 - 31.0;
+    assert!((net(&chased, 1) - (without - 0.5 * 315.0)).abs() < 1e-9, "{:?}", of_a_guest(&chased, 1));
     // Of four, others have most of the time: (350 − 4 × 35) ÷ 4. Nine have all of it.
-    assert!((net(&chased, 4) - (without - 0.65 * 52.5)).abs() < 1e-9);
-    assert!((net(&chased, 12) - (without - 0.65 * (350.0 - 9.0 * 35.0) / 9.0)).abs() < 1e-9);
-    // What does nothing but chase waits there, in a primary: other programs chase short lists, too.
+    assert!((net(&chased, 4) - (without - 0.5 * 52.5)).abs() < 1e-9);
+    assert!((net(&chased, 12) - (without - 0.5 * (350.0 - 9.0 * 35.0) / 9.0)).abs() < 1e-9);
+    // What does nothing but chase waits there.
     let tight = Candidate { loop_size: Some(8), ..chased };
-    assert!((net(&tight, 1) - net(&chased, 1)).abs() < 1e-9);
+    assert!((net(&tight, 1) - (0.7 * 350.0 - 31.0 - 0.3 * 315.0)).abs() < 1e-9);
     assert!(
         of_a_guest(&chased, 1)
             .lost_turn
-            .is_some_and(|lost| { lost.value().is_some_and(|cycles| (cycles - 0.65 * 315.0).abs() < 1e-9) })
+            .is_some_and(|lost| { lost.value().is_some_and(|cycles| (cycles - 0.5 * 315.0).abs() < 1e-9) })
     );
 }
 

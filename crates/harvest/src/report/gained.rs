@@ -59,6 +59,17 @@ pub(super) fn turn_alone(work: &Work) -> Quantity {
     Quantity::measured(estimate, Unit::Nanos)
 }
 
+/// How long a turn takes alone that ends at its next site.
+pub(super) fn site_turn_alone(work: &Work) -> Quantity {
+    if work.site_turn <= 0.0 || work.rate <= 0.0 {
+        return Quantity::unresolved("it was not timed alone");
+    }
+    // One gauge has no spread of its own.
+    let doubt = 0.25 * work.site_turn;
+    let estimate = less(work.site_turn, switch_beyond(work), 0.0, doubt).scaled(1.0 / work.rate);
+    Quantity::measured(estimate, Unit::Nanos)
+}
+
 /// `all`, known up to a share of it, without something between nothing and `most`, and with
 /// `doubt`.
 fn less(all: f64, most: f64, relative: f64, doubt: f64) -> Estimate {
@@ -140,6 +151,8 @@ mod tests {
     const WORK: Work = Work {
         turns: 1_000_000,
         uncounted: false,
+        to_bounds: 0,
+        site_turn: 0.0,
         unpriced: 0,
         ticks: 2e9,
         rate: 2.0,

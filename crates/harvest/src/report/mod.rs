@@ -238,6 +238,8 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         progress: gained::pace(outcome, prepared.primary_busy_waits()),
         turns: count(figures.work.turns),
         turn_alone: gained::turn_alone(&figures.work),
+        turns_with_sites_off: count(figures.work.to_bounds),
+        site_turn_alone: gained::site_turn_alone(&figures.work),
         faults_aboard: count(figures.trips[trip::FAULT]),
         trips_home: trips(figures),
         visits_home: count(figures.visits),

@@ -10,7 +10,7 @@ use crate::find::program::{Program, ProgramError};
 use crate::launch::{self, Inherited, Outcome, Running, Snapshot, signals};
 use crate::plan::prices::Pricing;
 use crate::rewrite;
-use records::plan::{Plan, PlannedModule, Role};
+use records::plan::{Plan, PlannedModule, Prices, Role};
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,10 +45,16 @@ fn contract(plan: &Plan) -> Option<launch::Contract> {
     })
 }
 
-/// What a switch at a yield takes: Duration has no parts of a nanosecond, of which it takes a few.
-fn switch(plan: &Plan) -> Duration {
-    let cycles = plan.prices.yield_cost(2, false, 0).value;
-    let hertz = plan.prices.clock.value().filter(|hertz| *hertz > 0.0);
+/// With a longer one, a round of all guests would take longer than an absence may.
+fn most_quantum(plan: &Plan) -> u32 {
+    let absence = plan.bounds.max_absence.value().unwrap_or(0.0) / 1e6;
+    let ring = f64::from(plan.bounds.ring.max(1));
+    (plan.prices.cycles_in(absence) / ring / 2.0).clamp(0.0, f64::from(i32::MAX)) as u32
+}
+
+/// What so many cycles take; none, where nobody knows.
+fn time(prices: &Prices, cycles: f64) -> Duration {
+    let hertz = prices.clock.value().filter(|hertz| *hertz > 0.0);
     hertz.map_or(Duration::ZERO, |hertz| Duration::from_secs_f64((cycles / hertz).clamp(0.0, 1e-6)))
 }
 
@@ -145,7 +151,11 @@ impl Prepared {
             harvest.watch_every = CARRIER_WATCHED_EVERY;
         }
         harvest.home_cpus = home_cpus;
-        harvest.switch = switch(&self.plan);
+        let prices = &self.plan.prices;
+        harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
+        harvest.quantum = self.plan.bounds.quantum;
+        harvest.most_quantum = most_quantum(&self.plan);
+        harvest.miss = time(prices, prices.miss().1.value);
         for wanted in &self.participants.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();

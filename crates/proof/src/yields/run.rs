@@ -164,6 +164,12 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// There was a yield before, or must be one behind.
+fn set_budget(state: &mut State) {
+    state.facts.owes_switch |= !state.facts.may_set;
+    state.facts.budget = true;
+}
+
 struct Runner<'r> {
     code: &'r Code<'r>,
     terms: &'r Terms,
@@ -252,6 +258,8 @@ impl Runner<'_> {
         let general = |number: General| usize::from(number);
         match op {
             Op::SetBudget(_)
+            | Op::SetBudgetTo(_)
+            | Op::LoadQuantum(..)
             | Op::Charge(_)
             | Op::TestGuest
             | Op::Leave
@@ -266,10 +274,11 @@ impl Runner<'_> {
                 return Err("an instruction for scavengers that host no guests");
             }
             Op::CompareBoth(a, b) => {
-                if (state.general[general(a)], state.general[general(b)]) != (Value::Next, Value::Context) {
-                    return Err("does not compare the next context with the current one");
-                }
-                state.flags = Flags::Alone;
+                state.flags = match (state.general[general(a)], state.general[general(b)]) {
+                    (Value::Next, Value::Context) => Flags::Alone,
+                    (Value::Spin, Value::Context) => Flags::Unspun,
+                    _ => return Err("does not compare the next context with the current one"),
+                };
             }
             Op::LoadArea(to, word) => {
                 let value = match word {
@@ -282,11 +291,11 @@ impl Runner<'_> {
                 let value = state.general[general(from)];
                 match word {
                     // Who captures a guest knows of registers only.
-                    Word::Scratch(_) if matches!(value, Value::Next | Value::Spin) => {
+                    Word::Scratch(_) if value.is_turn() => {
                         return Err("stores the next context in a scratch word");
                     }
                     Word::Scratch(at) => state.scratch[usize::from(at)] = value,
-                    Word::Current if matches!(value, Value::Next | Value::Spin) => state.current = value,
+                    Word::Current if value.is_turn() => state.current = value,
                     Word::Current => return Err("makes a value current that is not the next context"),
                 }
             }
@@ -294,10 +303,19 @@ impl Runner<'_> {
                 if number != self.terms.quantum {
                     return Err("sets the budget to another value than the quantum");
                 }
-                if !state.facts.may_set {
-                    return Err("sets the budget without a yield before");
+                set_budget(&mut state);
+            }
+            Op::SetBudgetTo(from) => {
+                if state.general[general(from)] != Value::Quantum {
+                    return Err("sets the budget to another value than the context's quantum");
                 }
-                state.facts.budget = true;
+                set_budget(&mut state);
+            }
+            Op::LoadQuantum(to, base) => {
+                if state.general[general(base)] != Value::Context {
+                    return Err("reads memory that is not the context's");
+                }
+                set(&mut state, to, Value::Quantum)?;
             }
             Op::Charge(number) => {
                 if i32::try_from(number).is_ok_and(|number| number > 0) && self.done.charge.is_none() {
@@ -338,7 +356,7 @@ impl Runner<'_> {
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 let value = state.general[general(from)];
-                let held = value == Value::Next && self.terms.only_guest();
+                let held = value.is_turn() && self.terms.only_guest();
                 if value != Value::Context && !held {
                     return Err("copies a value that is not the current context");
                 }
@@ -349,8 +367,8 @@ impl Runner<'_> {
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
                     return Err("an instruction for scavengers only");
                 }
-                if scavenger && value == Value::Spin {
-                    return Err("an instruction for primaries only");
+                if self.terms.sibling && value == Value::Spin {
+                    return Err("an instruction that siblings may not have");
                 }
                 set(&mut state, to, value)?;
             }
@@ -360,7 +378,7 @@ impl Runner<'_> {
                 state.flags = match field(displacement) {
                     _ if both != (Value::Context, Value::Context) => Flags::Anything,
                     Some(Field::Next) => Flags::Alone,
-                    Some(Field::Spin) if !scavenger => Flags::Unspun,
+                    Some(Field::Spin) if !self.terms.sibling => Flags::Unspun,
                     _ => Flags::Anything,
                 };
                 if state.flags == Flags::Anything {
@@ -434,28 +452,34 @@ impl Runner<'_> {
             }
             Op::Through(base, displacement) => {
                 let to = state.general[general(base)];
-                let next = matches!(to, Value::Next | Value::Spin) && base == RAX;
+                let next = to.is_turn() && base == RAX;
                 if !next || displacement != context::RIP || state.current != to {
                     return Err(
                         "does not jump to the next context's resume address, or has not made it current",
                     );
                 }
-                let asked = if to == Value::Spin { state.facts.spun } else { state.facts.turn };
-                if !scavenger && !asked {
+                let asked = match to {
+                    Value::Spin => state.facts.spun,
+                    Value::Next => state.facts.turn,
+                    _ => false,
+                };
+                if !asked && (!scavenger || to == Value::Spin) {
                     return Err("switches without testing whether to skip the switch");
                 }
                 let rip = state.kept.rip.ok_or("switches without storing a resume address")?;
+                // A guest's turns are all alike.
+                let is_spin = !scavenger && to == Value::Spin;
                 self.done.yields += 1;
-                self.done.spins += u32::from(to == Value::Spin);
+                self.done.spins += u32::from(is_spin);
                 let resume = self.code.parts[rip.part].1 + u64::from(rip.at);
-                if to == Value::Next {
+                if !is_spin {
                     self.done.resume = Some(resume);
                 }
                 let begin = self.done.recognised.last().map_or(0, |before| before.prefetches.end);
                 self.done.recognised.push(RecognisedYield {
                     jump: insn.ip(),
                     resume,
-                    is_spin: to == Value::Spin,
+                    is_spin,
                     prefetches: begin..self.done.prefetches.len(),
                 });
                 let resumed = state.resumed();

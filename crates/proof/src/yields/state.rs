@@ -46,8 +46,12 @@ pub(crate) enum Value {
     Context,
     /// The next one of its ring.
     Next,
-    /// The context that it names for busy-waiting.
+    /// The context that it names for busy-waiting; of a guest: for its sites.
     Spin,
+    /// One of these two: only guests have it.
+    NextOrSpin,
+    /// What the context's budget is to be set to.
+    Quantum,
     /// An address in the piece itself.
     Here(PieceSpot),
     /// The first byte of the twins.
@@ -133,6 +137,8 @@ pub(crate) struct Facts {
     pub(crate) budget: bool,
     /// There was a yield, or nobody to yield to.
     pub(crate) may_set: bool,
+    /// The budget was set for whom is switched to, and nobody was yet.
+    pub(crate) owes_switch: bool,
     /// Another context is in the ring.
     pub(crate) others: bool,
     /// It is a yield's turn that is not passed by.
@@ -141,6 +147,13 @@ pub(crate) struct Facts {
     pub(crate) spun: bool,
     /// The context goes on from a switch.
     pub(crate) switched: bool,
+}
+
+impl Value {
+    /// A context that a yield may go on to.
+    pub(crate) fn is_turn(self) -> bool {
+        matches!(self, Self::Next | Self::Spin | Self::NextOrSpin)
+    }
 }
 
 impl State {
@@ -165,6 +178,7 @@ impl State {
                 met: false,
                 budget: true,
                 may_set: false,
+                owes_switch: false,
                 others: false,
                 turn: false,
                 spun: false,
@@ -193,9 +207,13 @@ impl State {
 
     /// What holds where this way and another one meet.
     pub(crate) fn meet(&mut self, other: &Self) {
+        // What SPIN names is a turn only where it was seen to be another context.
+        let spun = [self.facts.spun, other.facts.spun];
         let keep = |value: &mut Value, other: Value| {
             if *value != other {
-                *value = Value::Anything;
+                let both = [(*value, spun[0]), (other, spun[1])];
+                let turn = both.iter().all(|&(it, spun)| it.is_turn() && (it != Value::Spin || spun));
+                *value = if turn { Value::NextOrSpin } else { Value::Anything };
             }
         };
         for (value, &other) in self.general.iter_mut().zip(&other.general) {
@@ -229,6 +247,7 @@ impl State {
         facts.met &= others.met;
         facts.budget &= others.budget;
         facts.may_set &= others.may_set;
+        facts.owes_switch |= others.owes_switch;
         facts.others &= others.others;
         facts.turn &= others.turn;
         facts.spun &= others.spun;

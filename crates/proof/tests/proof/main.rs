@@ -9,5 +9,6 @@ mod go;
 mod prefetch;
 mod restartable;
 mod return_addresses;
+mod sites_off;
 mod tails;
 mod trace;

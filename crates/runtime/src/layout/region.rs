@@ -400,11 +400,14 @@ impl Region {
             context.fs.store(purpose.fs, Relaxed);
             context.state.store(crate::layout::context::state::HOME, Relaxed);
             context.recall.store(0, Relaxed);
+            context.sites.store(0, Relaxed);
             context.since.store(0, Relaxed);
             context.rip.store(0, Relaxed);
             context.straight.store(0, Relaxed);
             context.back.store(0, Relaxed);
         }
+        // SAFETY: as above; only own contexts have slots.
+        unsafe { &*own }.quantum().store(self.page().quantum, Relaxed);
         // The ring is own alone.
         area.control().next.store(own, Relaxed);
         area.turns().next.store(own, Relaxed);

@@ -22,15 +22,61 @@ pub(crate) struct GaugeNotes {
     /// bits.
     count: AtomicU32,
     recent: [AtomicU32; RECENT],
+    /// The last one that was ordered times turns from one site or bound to the next, whether or not
+    /// its sites are on; when such a one was ordered last, and what the last two say.
+    pub(super) of_sites: AtomicU32,
+    site_turns: [AtomicU32; 2],
+    /// When one was ordered last that times the other kind of turns than it has; and what the last
+    /// one says of turns to bounds, for each cycle of the quantum.
+    pub(super) other_at: AtomicU64,
+    bound_turn: AtomicU32,
 }
 
 impl GaugeNotes {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.ordered_at.store(0, Relaxed);
-        for word in [&self.noted, &self.count, &self.from_aboard, &self.of_aboard] {
+        self.other_at.store(0, Relaxed);
+        for word in [&self.noted, &self.from_aboard, &self.of_aboard, &self.of_sites, &self.bound_turn]
+            .into_iter()
+            .chain(&self.site_turns)
+        {
             word.store(0, Relaxed);
         }
+        self.forget();
+    }
+
+    /// Turns are others from now on.
+    pub(super) fn forget(&self) {
+        self.count.store(0, Relaxed);
+    }
+
+    /// Ticks of a turn with sites, by another gauge.
+    pub(super) fn learn_sites(&self, ticks: f64) {
+        let [last, before] = &self.site_turns;
+        before.store(last.load(Relaxed), Relaxed);
+        last.store((ticks as f32).to_bits(), Relaxed);
+    }
+
+    /// Ticks of a turn to the next bound, for each cycle of the quantum.
+    pub(super) fn learn_bounds(&self, ticks: f64) {
+        self.bound_turn.store((ticks as f32).to_bits(), Relaxed);
+    }
+
+    pub(super) fn bound_turn(&self) -> Option<f64> {
+        Some(f64::from(f32::from_bits(self.bound_turn.load(Relaxed)))).filter(|ticks| *ticks > 0.0)
+    }
+
+    /// Whether turns of both kinds were timed.
+    pub(super) fn knows_both(&self) -> bool {
+        self.bound_turn().is_some() && self.site_turns_exceed(0.0).is_some()
+    }
+
+    /// Ticks of a turn with sites, as far as two gauges agree that it is more or less than `limit`.
+    pub(super) fn site_turns_exceed(&self, limit: f64) -> Option<bool> {
+        let [last, before] = [0, 1].map(|at| f64::from(f32::from_bits(self.site_turns[at].load(Relaxed))));
+        let exceed = last > limit;
+        (last > 0.0 && before > 0.0 && exceed == (before > limit)).then_some(exceed)
     }
 
     /// Ticks of one turn.
@@ -78,6 +124,21 @@ impl GaugeNotes {
 mod tests {
     use super::*;
     use crate::switching::ring_tests::world;
+
+    #[test]
+    fn two_gauges_say_how_long_turns_with_sites_are() {
+        let (_, guests) = world(1);
+        let notes = guests[0].home().gauge_notes();
+        notes.learn_sites(90.0);
+        assert_eq!(notes.site_turns_exceed(50.0), None);
+        notes.learn_sites(60.0);
+        assert_eq!(
+            [50.0, 70.0, 100.0].map(|limit| notes.site_turns_exceed(limit)),
+            [Some(true), None, Some(false)]
+        );
+        notes.reset();
+        assert_eq!(notes.site_turns_exceed(50.0), None);
+    }
 
     #[test]
     fn a_price_is_the_median_of_the_last_gauges() {

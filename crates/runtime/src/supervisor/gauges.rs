@@ -11,6 +11,7 @@ use crate::layout::context::Context;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::gauge_notes::GaugeNotes;
+use crate::supervisor::guest_sites;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -44,12 +45,22 @@ pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
     let (row, notes) = (home.scavenger(), home.gauge_notes());
     let turns = turns::take(guest, host);
     page::add(&row.turns, turns);
+    if guest.sites.load(Relaxed) == 0 {
+        page::add(&row.turns_to_bounds, turns);
+    }
     let Some(price) = notes.price_aboard() else {
         page::add(&row.unpriced_turns, turns);
         return None;
     };
+    let price = price * unit(home);
     page::add_number(&row.work_ticks, turns as f64 * price);
     Some(turns as f64 * (price - (DEAR - 1.0) * switch).max(0.0))
+}
+
+/// What a turn's price is for: a turn from site to site, or each cycle of a guest's quantum.
+fn unit(home: &Area) -> f64 {
+    let own = home.own();
+    if own.sites.load(Relaxed) != 0 { 1.0 } else { f64::from(own.quantum().load(Relaxed).max(1)) }
 }
 
 /// Ticks of a turn, by a gauge of which each yield took a switch, too: of a turn that is hardly
@@ -75,24 +86,41 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
         return;
     }
     let ticks = without_switch(ticks, switch);
+    let of_sites = notes.of_sites.load(Relaxed);
+    if of_sites != 0 {
+        notes.learn_sites(ticks);
+        row.site_turn.store(ticks.to_bits(), Relaxed);
+    } else {
+        notes.learn_bounds(ticks / f64::from(home.own().quantum().load(Relaxed).max(1)));
+    }
+    if home.own().sites.load(Relaxed) != of_sites {
+        return;
+    }
     let before = notes.of_aboard.load(Relaxed);
-    if !notes.learn(ticks) {
+    let unit = unit(home);
+    if !notes.learn(ticks / unit) {
         return;
     }
     if notes.of_aboard.load(Relaxed) != before {
         // What those at home say does not count any more.
-        for word in [&row.gauges, &row.gauge_sum, &row.gauge_squares] {
-            word.store(0, Relaxed);
-        }
+        forget(row);
     }
-    let Some(price) = notes.price() else { return };
+    row.turn_unit.store(unit.to_bits(), Relaxed);
+    let (Some(price), ticks) = (notes.price(), ticks / unit) else { return };
     if notes.of_aboard.load(Relaxed) != 0 {
-        page::add_number(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price);
+        page::add_number(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price * unit);
     }
     if ticks < FAR * price && ticks > price / FAR {
         page::add(&row.gauges, 1);
         page::add_number(&row.gauge_sum, ticks);
         page::add_number(&row.gauge_squares, ticks * ticks);
+    }
+}
+
+/// What gauges said does not count any more.
+pub(crate) fn forget(row: &ScavengerRow) {
+    for word in [&row.gauges, &row.gauge_sum, &row.gauge_squares] {
+        word.store(0, Relaxed);
     }
 }
 
@@ -116,6 +144,7 @@ impl Supervisor {
         {
             notes.ordered_at.store(self.now, Relaxed);
             notes.from_aboard.store(0, Relaxed);
+            guest_sites::choose_gauge(home, self.now);
             home.gauge().due.store(self.warm_ticks(), Release);
         }
     }
@@ -138,6 +167,7 @@ impl Supervisor {
         }
         notes.ordered_at.store(self.now, Relaxed);
         notes.from_aboard.store(1, Relaxed);
+        guest_sites::choose_gauge(home, self.now);
         home.gauge().due.store(self.warm_ticks(), Release);
         ring::hook(host);
     }

@@ -24,6 +24,7 @@ mod cleanup;
 mod clock;
 pub(crate) mod gauge_notes;
 pub(crate) mod gauges;
+mod guest_sites;
 mod processes;
 mod sites;
 mod slowdown;

@@ -72,6 +72,10 @@ pub(crate) fn goes_on(area: &Area) -> bool {
                 return false;
             }
             words.warm_ticks.store(ticks, Relaxed);
+            if words.at_sites.load(Relaxed) == 0 {
+                // Only the hook at bounds stays. Where the supervisor hooks again, the gauge is off.
+                area.own().spin.store(area.own().pointer(), Release);
+            }
             words.began.store(now, Relaxed);
             words.left.store(FIRST as i32 - 1, Relaxed);
         }

@@ -25,6 +25,8 @@ pub(crate) struct GaugeWords {
     /// Home: a gauge is to be taken, with this many ticks to warm up. The supervisor's; the thread
     /// takes it.
     pub(crate) due: AtomicU32,
+    /// Home: it counts yields at sites too, though they may be off. The supervisor's, as `due`.
+    pub(crate) at_sites: AtomicU32,
     pub(super) warm_ticks: AtomicU32,
     /// Home: how many were taken, and what the last one says: ticks of a turn, a floating-point
     /// number by its bits. The thread's.
@@ -39,7 +41,7 @@ impl GaugeWords {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.left.store(0, Relaxed);
-        for word in [&self.stage, &self.laps_left, &self.due, &self.warm_ticks, &self.taken] {
+        for word in [&self.stage, &self.laps_left, &self.due, &self.at_sites, &self.warm_ticks, &self.taken] {
             word.store(0, Relaxed);
         }
         for word in [&self.began, &self.ticks] {

@@ -78,7 +78,7 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
         turn_to(area, guest.pointer(), next);
     } else {
         // SAFETY: contexts of a ring are alive; see `follow`.
-        unsafe { &*prev }.next.store(next, Release);
+        point(unsafe { &*prev }, next);
     }
     if aside && is_last {
         area.thread.aside_last.store(prev, Relaxed);
@@ -87,9 +87,23 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
         unsafe { &*next }.prev.store(prev, Relaxed);
     }
     // It may be the own context of an area with a ring, where both are that ring's again.
-    guest.next.store(guest.pointer(), Relaxed);
-    guest.prev.store(guest.pointer(), Relaxed);
+    alone(guest);
     next
+}
+
+/// Makes `to` the successor of a context that is not the ring's own: also for its sites, while they
+/// are on. What runs the ring.
+pub(crate) fn point(context: &Context, to: *mut Context) {
+    context.next.store(to, Release);
+    let on = context.sites.load(Relaxed) != 0;
+    context.spin.store(if on { to } else { context.pointer() }, Release);
+}
+
+/// A context is in no ring any more.
+pub(crate) fn alone(context: &Context) {
+    for link in [&context.next, &context.spin, &context.prev] {
+        link.store(context.pointer(), Relaxed);
+    }
 }
 
 /// Puts a context at the ring's end. The thread's.
@@ -107,12 +121,12 @@ pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     let next = unsafe { &*before };
     let prev = next.prev.load(Relaxed);
     context.prev.store(prev, Relaxed);
-    context.next.store(before, Relaxed);
+    point(context, before);
     if prev == own.pointer() {
         set_first(area, before, context.pointer());
     } else {
         // SAFETY: as above.
-        unsafe { &*prev }.next.store(context.pointer(), Release);
+        point(unsafe { &*prev }, context.pointer());
     }
     next.prev.store(context.pointer(), Relaxed);
 }

@@ -29,6 +29,7 @@ use crate::layout::area::{Area, asked, follow, lock};
 use crate::layout::context::Context;
 use crate::switching::gauge;
 use crate::switching::labels;
+use crate::switching::links;
 #[cfg(test)]
 pub(crate) use crate::switching::links::holds;
 pub(crate) use crate::switching::links::{
@@ -81,6 +82,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
         if all || wanted != 0 {
             take_out(area, guest);
             dismiss(guest, if wanted == 0 { trip::ENDED } else { wanted as usize });
+        } else {
+            links::point(guest, at); // the supervisor may have switched its sites
         }
     }
     count::arrange(area);
@@ -134,8 +137,7 @@ pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
             // SAFETY: as above.
             let guest: &'static Context = unsafe { &*at };
             at = guest.next.load(Relaxed);
-            guest.next.store(guest.pointer(), Relaxed);
-            guest.prev.store(guest.pointer(), Relaxed);
+            links::alone(guest);
             if !area.is_counter(guest.pointer()) {
                 each(guest);
             }

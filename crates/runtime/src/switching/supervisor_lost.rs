@@ -80,8 +80,7 @@ fn take_guests(host: &'static Area) {
         if guest.kind.load(Acquire) == kind::PRIMARY && is_with(guest.own(), host) {
             let in_ring = guest.own().link.load(Relaxed) == guest.own().pointer();
             if alone || !in_ring {
-                guest.own().next.store(guest.own().pointer(), Relaxed);
-                guest.own().prev.store(guest.own().pointer(), Relaxed);
+                links::alone(guest.own());
                 guest.own().state.store(state::PARKED, Release);
                 sys::futex_wake(&guest.own().state);
             }

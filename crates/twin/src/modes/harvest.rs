@@ -14,7 +14,7 @@ use crate::select::UnitChoice;
 use crate::select::before_runtime::early;
 use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::select::sites::{Bounds, LoadReach, SiteChoice, Sites};
-use crate::yields::bounds::{self, Bound};
+use crate::yields::bounds::{self, Bounded, SitesOfUnit};
 use crate::yields::hoisted_saves::HoistedSaves;
 use crate::yields::leaves::{leave, return_check};
 use crate::yields::operands::{self, Operand};
@@ -67,7 +67,7 @@ struct UnitWork<'u> {
     tables: &'u [JumpTable],
     /// For each instruction, what its yield fetches, if it is a site.
     sites: Vec<Option<Fetch>>,
-    bounds: Vec<Bound>,
+    bounded: Bounded,
     hoisted: HoistedSaves,
     sunk: SunkRestores,
     done: Harvested,
@@ -115,7 +115,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             live: self.live(unit),
             tables,
             sites: Vec::new(),
-            bounds: Vec::new(),
+            bounded: Bounded::default(),
             hoisted: HoistedSaves::default(),
             sunk: SunkRestores::default(),
             done: Harvested::default(),
@@ -145,7 +145,8 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                 .collect();
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
-            work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
+            let sites = SitesOfUnit { at: &yields, count: self.only_guest };
+            work.bounded = bounds::place(&cfg, &dominators, &costs, sites, first, bounds);
             if self.only_guest && self.sites.optimisations.sunk_restores && !self.facts.unswitched[unit] {
                 let insns = &decoded.insns;
                 work.sunk = SunkRestores::of(
@@ -155,7 +156,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     insns,
                     &work.hoisted,
                     &yields,
-                    &work.bounds,
+                    &work.bounded.bounds,
                 );
             }
         }
@@ -196,12 +197,13 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     width: self.sites.width,
                     thrown: thrown::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
+                    off_cost: work.bounded.of_site(index),
                 })
             };
             if let Some(left) = work.sunk.before(index) {
                 piece.append(&sunk_restore(left));
             }
-            if let Some(bound) = work.bounds.get(next_bound).filter(|b| b.index as usize == index) {
+            if let Some(bound) = work.bounded.bounds.get(next_bound).filter(|b| b.index as usize == index) {
                 next_bound += 1;
                 if self.facts.unswitched[work.unit] {
                     piece.append(&leave(live));

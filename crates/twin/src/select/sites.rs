@@ -101,11 +101,23 @@ pub struct Costs {
     pub repeated: u32,
     /// A site where nobody else is in the ring, or whose line is there already.
     pub site: u32,
+    /// A guest's site that is off: its loads hit most of the time.
+    pub site_off: u32,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { plain: 5, memory: 8, branch: 10, call: 32, divide: 320, locked: 320, repeated: 1600, site: 64 }
+        Self {
+            plain: 5,
+            memory: 8,
+            branch: 10,
+            call: 32,
+            divide: 320,
+            locked: 320,
+            repeated: 1600,
+            site: 64,
+            site_off: 256,
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The places of a scavenger's bound yields, and what each subtracts from the budget: the longest
-//! way, by static estimate, to the next yield. Every cycle of the control flow graph has a bound
-//! yield or a site yield, and every entry has a bound yield, so that every way through the program
-//! meets them. The way from a site yield to the next yield is not counted, so it is kept short.
+//! way, by static estimate, to the next yield. Every cycle of the control flow graph and every entry
+//! has a bound yield or a site yield, so that every way through the program meets them.
+//!
+//! A site yield that is off is a bound yield, and subtracts like one. Those of siblings cannot be
+//! off: the way from them to the next yield is not counted, so it is kept short.
 
 use crate::select::sites::{Bounds, Costs};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
@@ -66,18 +68,48 @@ pub(crate) fn cost(instruction: &Instruction, costs: &Costs) -> u32 {
     }
 }
 
-/// Chooses the places; `costs` are those of the unit's instructions, `sites` says which have a site
-/// yield, `first` is where its entry's yield may go at the earliest (behind an `endbr64`, which a
+/// What there is about sites.
+#[derive(Clone, Copy)]
+pub(crate) struct SitesOfUnit<'s> {
+    /// For each instruction, whether it has a site yield.
+    pub at: &'s [bool],
+    /// Whether they are bound yields while they are off.
+    pub count: bool,
+}
+
+/// What is found for a unit, ascending.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bounded {
+    pub bounds: Vec<Bound>,
+    /// The sites that count.
+    pub sites: Vec<Bound>,
+}
+
+impl Bounded {
+    /// What the site yield before an instruction takes, if it counts.
+    pub(crate) fn of_site(&self, index: usize) -> Option<u32> {
+        let found = self.sites.binary_search_by_key(&(index as u32), |site| site.index).ok()?;
+        Some(self.sites[found].cost)
+    }
+
+    fn sorted(mut self) -> Self {
+        self.bounds.sort_unstable_by_key(|bound| bound.index);
+        self.sites.sort_unstable_by_key(|site| site.index);
+        self
+    }
+}
+
+/// Chooses the places; `costs` are those of the unit's instructions, `first` is where its entry's yield may go at the earliest (behind an `endbr64`, which a
 /// patched entry leaves out).
 pub(crate) fn place(
     cfg: &Cfg,
     dominators: &Dominators,
     costs: &[u32],
-    sites: &[bool],
+    sites: SitesOfUnit<'_>,
     first: u32,
     bounds: &Bounds,
-) -> Vec<Bound> {
-    let headers = cycles_without(cfg, sites);
+) -> Bounded {
+    let headers = cycles_without(cfg, sites.at);
     let must: Vec<bool> = (0..cfg.blocks.len())
         .map(|at| cfg.blocks[at].is_root || headers[at] || !dominators.is_reached(at))
         .collect();
@@ -89,14 +121,13 @@ pub(crate) fn place(
     let mut ahead = vec![0u64; cfg.blocks.len()];
     let round = |ahead: &mut Vec<u64>, must: &[bool]| {
         let before = ahead.clone();
-        let mut found = Vec::new();
+        let mut found = Bounded::default();
         for &at in &order {
             let sum = cfg.edges_from(at).iter().map(|edge| ahead[edge.to as usize]).max().unwrap_or(0);
             ahead[at] =
                 through(&cfg.blocks[at], sum, costs, sites, must[at].then_some(first), bounds, &mut found);
         }
-        found.sort_unstable_by_key(|bound: &Bound| bound.index);
-        (*ahead == before, found)
+        (*ahead == before, found.sorted())
     };
     for _ in 0..ROUNDS {
         let (settled, found) = round(&mut ahead, &must);
@@ -119,10 +150,10 @@ fn through(
     block: &Block,
     mut sum: u64,
     costs: &[u32],
-    sites: &[bool],
+    sites: SitesOfUnit<'_>,
     must: Option<u32>,
     bounds: &Bounds,
-    found: &mut Vec<Bound>,
+    found: &mut Bounded,
 ) -> u64 {
     let limit = u64::from(bounds.quantum) * 16;
     let cycles = |sixteenths: u64| (sixteenths.div_ceil(16)).clamp(1, i32::MAX as u64 / 2) as u32;
@@ -133,15 +164,21 @@ fn through(
         // What a bound here would take: beside a site, for what is behind the site, which nobody
         // else counts.
         let mut taken = more;
-        if sites[index as usize] {
+        if sites.at[index as usize] && sites.count {
+            let off = u64::from(bounds.costs.site_off);
+            found.sites.push(Bound { index, cost: cycles(more + off) });
+            sum = 0;
+            continue;
+        }
+        if sites.at[index as usize] {
             if more > bounds.uncounted() && sum > 0 && index + 1 < block.end {
-                found.push(Bound { index: index + 1, cost: cycles(sum) });
+                found.bounds.push(Bound { index: index + 1, cost: cycles(sum) });
                 taken = own;
             }
             more = 0;
         }
         if entry == Some(index) || more > limit {
-            found.push(Bound { index, cost: cycles(taken) });
+            found.bounds.push(Bound { index, cost: cycles(taken) });
             more = 0;
         }
         sum = more;
@@ -216,21 +253,37 @@ mod tests {
         (code, insns)
     }
 
-    fn bounds_with(size: u32, branches: &[(u32, u32)], site: Option<u32>, quantum: u32) -> Vec<(u32, u32)> {
+    fn bounds_with(size: u32, branches: &[(u32, u32)], site: Option<u32>, quantum: u32) -> Found {
         let (code, insns) = unit(size, branches);
         let cfg = Cfg::build(Svma(0x1000), &code, &insns, &[], &[]);
         let dominators = Dominators::of(&cfg);
         let costs = vec![16; insns.len()];
-        let bounds = Bounds { quantum, costs: Costs::default() };
+        let bounds = Bounds { quantum, costs: Costs { site_off: 0, ..Costs::default() } };
         let sites: Vec<bool> = insns.iter().map(|insn| Some(insn.at) == site).collect();
-        place(&cfg, &dominators, &costs, &sites, 0, &bounds)
-            .iter()
-            .map(|b| (insns[b.index as usize].at, b.cost))
-            .collect()
+        let both = [false, true].map(|count| {
+            let sites = SitesOfUnit { at: &sites, count };
+            let found = place(&cfg, &dominators, &costs, sites, 0, &bounds);
+            let at = |bounds: &[Bound]| {
+                bounds.iter().map(|bound| (insns[bound.index as usize].at, bound.cost)).collect()
+            };
+            (at(&found.bounds), at(&found.sites))
+        });
+        let [(siblings, none), (guests, sites)] = both;
+        assert_eq!(none, []);
+        Found { siblings, guests, sites }
+    }
+
+    /// Places and costs.
+    struct Found {
+        siblings: Vec<(u32, u32)>,
+        guests: Vec<(u32, u32)>,
+        sites: Vec<(u32, u32)>,
     }
 
     fn bounds_of(size: u32, branches: &[(u32, u32)], quantum: u32) -> Vec<(u32, u32)> {
-        bounds_with(size, branches, None, quantum)
+        let found = bounds_with(size, branches, None, quantum);
+        assert_eq!((&found.guests, &found.sites[..]), (&found.siblings, &[][..]));
+        found.guests
     }
 
     #[test]
@@ -248,18 +301,27 @@ mod tests {
     #[test]
     fn a_site_cuts_its_loop() {
         // As above, with a site at 3: the way to it is counted from the entry, that from it to
-        // itself is not.
-        assert_eq!(bounds_with(8, &[(4, 2)], Some(3), 1000), [(0, 3)]);
-        // What follows it is long: a bound right behind it.
+        // itself only where it can be off.
+        let found = bounds_with(8, &[(4, 2)], Some(3), 1000);
+        assert_eq!((&found.siblings[..], &found.guests[..]), (&[(0, 3)][..], &[(0, 3)][..]));
+        assert_eq!(found.sites, [(3, 4)]);
+        // What follows it is long: a bound right behind it, or in it.
         let long = bounds_with(60, &[(50, 2)], Some(3), 80);
-        assert_eq!(long, [(0, 3), (4, 55)]);
+        assert_eq!(long.siblings, [(0, 3), (4, 55)]);
+        assert_eq!((&long.guests[..], &long.sites[..]), (&[(0, 3)][..], &[(3, 56)][..]));
+        // Too long for a quantum.
+        let long = bounds_with(60, &[(50, 2)], Some(3), 30);
+        assert!(long.guests.len() > 1 && long.guests.iter().chain(&long.sites).all(|&(_, cost)| cost <= 31));
     }
 
     #[test]
     fn a_site_at_the_entry_does_not_make_what_follows_it_free() {
-        assert_eq!(bounds_with(10, &[], Some(0), 1000), [(0, 10)]);
-        // It has a bound of its own.
-        assert_eq!(bounds_with(60, &[], Some(0), 80), [(0, 1), (1, 59)]);
+        let found = bounds_with(10, &[], Some(0), 1000);
+        assert_eq!((&found.siblings[..], &found.guests[..]), (&[(0, 10)][..], &[][..]));
+        assert_eq!(found.sites, [(0, 10)]);
+        // It has a bound of its own, or is one.
+        let found = bounds_with(60, &[], Some(0), 80);
+        assert_eq!((&found.siblings[..], &found.sites[..]), (&[(0, 1), (1, 59)][..], &[(0, 60)][..]));
     }
 
     #[test]
@@ -267,7 +329,12 @@ mod tests {
         // 1..9 (branch at 7 to 1) around 2..6 (branch at 4 to 2) with a site at 8: what goes round
         // inside meets none.
         let found = bounds_with(12, &[(4, 2), (9, 1)], Some(7), 1000);
-        assert!(found.iter().any(|&(at, _)| at == 2) && !found.iter().any(|&(at, _)| at == 1), "{found:?}");
+        for found in [found.siblings, found.guests] {
+            assert!(
+                found.iter().any(|&(at, _)| at == 2) && !found.iter().any(|&(at, _)| at == 1),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]

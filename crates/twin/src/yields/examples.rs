@@ -47,6 +47,7 @@ fn request(fetch: &Fetch) -> YieldRequest<'_> {
         width: VectorWidth::Sse,
         thrown: ThrownTo::Caller,
         quantum: None,
+        off_cost: None,
     }
 }
 
@@ -98,14 +99,20 @@ fn a_site_yield_in_a_scavengers_loop() {
         sunk: Some(looped),
         loads_next_once: true,
         quantum: Some(1000),
+        off_cost: Some(2),
         ..request(&fetch)
     });
     let before = hoisted_save(6, false, RBX | STACK);
     assert_eq!(text(&before.hot), ["mov rsi, gs:[8]", "mov [rsi-68h], rbx", "mov [rsi+10h], rsp"]);
     let expected = [
-        "mov rcx, [rsi]",
+        "mov rcx, [rsi+28h]",
         "cmp rcx, rsi",
-        "je",
+        "jne",
+        "sub dword ptr gs:[28h], 2",
+        "jns",
+        "mov ecx, [rsi-60h]",
+        "mov gs:[28h], ecx",
+        "mov rcx, [rsi]",
         "prefetcht0 [rax]",
         "mov [rsi-80h], rax",
         "mov [rsi-70h], rdx",
@@ -128,4 +135,31 @@ fn a_site_yield_in_a_scavengers_loop() {
     assert_eq!(text(&behind.hot), ["mov rbx, [rsi-68h]"]);
     let [listed] = &piece.yields[..] else { panic!("{:?}", piece.yields) };
     assert_eq!((listed.switch, listed.jump.cold), (None, false));
+}
+
+/// Without a register that holds the next context, it is chosen when all is saved.
+#[test]
+fn a_site_yield_of_a_scavenger_without_a_dead_register() {
+    let fetch = fetch(&[0x0f, 0x18, 0x08]); // prefetcht0 [rax]
+    let all = (0..16)
+        .filter(|&register| register != RSP)
+        .fold(RegSet::EMPTY, |all, register| all | RegSet::general(register));
+    let request = YieldRequest {
+        live: all,
+        loads_next_once: true,
+        quantum: Some(1000),
+        off_cost: Some(200),
+        ..request(&fetch)
+    };
+    let code = text(&assemble_yield(&request).hot);
+    let at =
+        |what: &str| code.iter().position(|told| told == what).unwrap_or_else(|| panic!("{what}: {code:?}"));
+    assert!(at("cmp rax, [rax+28h]") < at("sub dword ptr gs:[28h], 0C8h"), "{code:?}");
+    let switch = at("mov rcx, [rax+28h]");
+    assert_eq!(code[switch..switch + 3], ["mov rcx, [rax+28h]", "cmp rcx, rax", "jne"]);
+    assert_eq!(
+        code[switch + 3..switch + 8],
+        ["mov ecx, [rax-60h]", "mov gs:[28h], ecx", "mov rcx, [rax]", "mov rax, rcx", "mov gs:[8], rax"]
+    );
+    assert!(at("mov [rax-78h], rcx") < switch, "{code:?}");
 }

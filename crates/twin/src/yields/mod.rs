@@ -15,13 +15,15 @@
 //!                ┌───────────────────┐
 //!     C - 0x80   │ slot(rax)         │  one slot of eight bytes for each general
 //!        …       │  …                │  register, numbered as in instructions:
-//!     C - 0x08   │ slot(r15)         │  slot(r) = C - 0x80 + 8 r
+//!     C - 0x08   │ slot(r15)         │  slot(r) = C - 0x80 + 8 r; in place of slot(rsp):
+//!                │                   │  QUANTUM, what the budget is set to
 //!     C + 0x00   │ NEXT              │  the next context of the ring; C itself if there is none
 //!     C + 0x08   │ RIP               │  where this context goes on
 //!     C + 0x10   │ RSP               │  its stack pointer
 //!     C + 0x18   │ FS                │  its FS base
 //!     C + 0x20   │ FLAGS             │  `lahf` in bits 8-15, `seto` in bits 0-7
-//!     C + 0x28   │ SPIN              │  whose turn it is in a spin yield, in place of NEXT
+//!     C + 0x28   │ SPIN              │  whose turn it is in a spin yield, in place of NEXT;
+//!                │                   │  of a guest: NEXT, or C itself while its sites are off
 //!     C + 0x80   │ vec(0) … vec(31)  │  64 bytes each, used at their live width
 //!     C + 0x880  │ mask(0) … mask(7) │
 //!                └───────────────────┘
@@ -84,17 +86,24 @@
 //!
 //! `chase: mov rax, [rax]; sub rdx, 1; jne chase`, with rbx live but unused in the loop, and rsi
 //! and rcx dead. Before the loop, rbx and rsp are saved once (hoisted save) and rsi becomes the
-//! base. In the loop rcx holds the next context from the question up to the switch. Behind the loop
-//! rbx is loaded once (sunk restore); a note in front of `resume` says so to the runtime:
+//! base. In the loop rcx holds the next context from the question up to the switch. Whether a
+//! guest's site yields pay is known only while it runs, so they ask for SPIN, and are bound yields
+//! where that names nobody else. Behind the loop rbx is loaded once (sunk restore); a note in front
+//! of `resume` says so to the runtime:
 //!
 //! ```text
 //!         mov   rsi, gs:[8]         before the loop: rsi is the base from here on
 //!         mov   [rsi-68h], rbx      hoisted saves
 //!         mov   [rsi+10h], rsp
-//! chase:  mov   rcx, [rsi]          another one in the ring?
+//! chase:  mov   rcx, [rsi+28h]      another one, and are the sites on?
 //!         cmp   rcx, rsi
-//!         je    past
-//!         prefetcht0 [rax]
+//!         jne   go
+//!         sub   dword gs:[28h], 2   no: a bound yield
+//!         jns   past
+//!         mov   ecx, [rsi-60h]      for whoever is next
+//!         mov   gs:[28h], ecx
+//!         mov   rcx, [rsi]
+//! go:     prefetcht0 [rax]
 //!         mov   [rsi-80h], rax      what the loop changes is saved at each switch
 //!         mov   [rsi-70h], rdx
 //!         lea   rax, [resume]
@@ -207,12 +216,52 @@ pub(crate) struct YieldRequest<'a> {
     pub thrown: ThrownTo,
     /// What the budget is set to by a bound yield; `None` in primaries.
     pub quantum: Option<u32>,
+    /// What a site yield takes from the budget while it is off; `None` where it is asked for NEXT
+    /// (siblings) or switched (primaries).
+    pub off_cost: Option<u32>,
 }
 
 impl YieldRequest<'_> {
     /// The word of the context that holds the next one.
     fn next(&self) -> i32 {
-        if self.purpose == Purpose::Spin { context::SPIN } else { context::NEXT }
+        if self.purpose == Purpose::Spin || self.off().is_some() { context::SPIN } else { context::NEXT }
+    }
+
+    /// Of a site yield that can be off: what it takes from the budget then, and what that is set
+    /// to.
+    fn off(&self) -> Option<(u32, u32)> {
+        self.off_cost.zip(self.quantum).filter(|_| self.purpose == Purpose::Site)
+    }
+
+    /// Behind a comparison with SPIN: goes on behind this where another context is named, or the
+    /// budget is used up; else at `past`. `next` holds the next context.
+    fn ask_budget(&self, asm: &mut Assembler, held: Option<(Register, Register)>, past: Label) {
+        let Some((cost, quantum)) = self.off() else { return asm.jump_if_equal(past) };
+        let go = asm.label();
+        asm.jump_if_not_equal(go);
+        asm.subtract_area32(area::BUDGET, cost);
+        asm.jump_if_not_negative(past);
+        if let Some((next, base)) = held {
+            take_quantum(asm, base, next);
+            asm.load(next, base, context::NEXT);
+        } else {
+            asm.set_area32(area::BUDGET, quantum);
+        }
+        asm.place(go);
+    }
+
+    /// Loads the next context into rax, of a site yield that can be off; `free` may be used.
+    fn load_next(&self, asm: &mut Assembler, base: Register, free: Register) {
+        let over = asm.label();
+        asm.load(free, base, context::SPIN);
+        asm.compare(free, base);
+        asm.jump_if_not_equal(over);
+        take_quantum(asm, base, free);
+        asm.load(free, base, context::NEXT);
+        asm.place(over);
+        if free != RAX {
+            asm.copy(RAX, free);
+        }
     }
 
     /// Live general registers that have a slot.
@@ -292,6 +341,7 @@ impl YieldRequest<'_> {
         asm.store(base, context::RIP, free);
         match next {
             Some(next) => asm.copy(RAX, next),
+            None if self.off().is_some() => self.load_next(asm, base, free),
             None => asm.load(RAX, base, self.next()),
         }
         asm.store_area(area::CUR, RAX);
@@ -332,7 +382,15 @@ impl YieldRequest<'_> {
         }
     }
 
-    /// Behind a bound yield.
+    /// Where a bound yield's context goes on from a switch: rax holds it, and what is in other
+    /// registers does not matter.
+    fn refill_budget(&self, asm: &mut Assembler) {
+        if matches!(self.purpose, Purpose::Bound(_)) {
+            take_quantum(asm, RAX, 1);
+        }
+    }
+
+    /// Where a bound yield met nobody.
     fn set_budget(&self, asm: &mut Assembler) {
         if let (Purpose::Bound(_), Some(quantum)) = (self.purpose, self.quantum) {
             asm.set_area32(area::BUDGET, quantum);
@@ -362,6 +420,12 @@ impl YieldRequest<'_> {
     fn is_cold(&self) -> bool {
         self.purpose != Purpose::Site || self.quantum.is_none()
     }
+}
+
+/// Sets the budget to what the context in `base` is to have; `free` is overwritten.
+fn take_quantum(asm: &mut Assembler, base: Register, free: Register) {
+    asm.load32(free, base, context::QUANTUM);
+    asm.store_area32(area::BUDGET, free);
 }
 
 /// A hoisted save: stores registers into their slots, for the yields of the loop that follows.
@@ -431,7 +495,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         asm.place(go);
     } else {
         ask(asm);
-        asm.jump_if_equal(skip);
+        wanted.ask_budget(asm, next.map(|next| (next, base)), skip);
     }
     wanted.count_pass(asm, past);
     asm.append(&wanted.fetch.prefetches);
@@ -441,9 +505,13 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
     // Every register but the base is dead or saved by now.
     let free = if base == RAX { 1 } else { RAX };
     wanted.switch(asm, base, free, next);
+    wanted.refill_budget(asm);
     wanted.restore(asm);
     if wanted.live.contains(RegSet::general(RAX)) {
         asm.load(RAX, RAX, context::slot(RAX as u8));
+    }
+    if matches!(wanted.purpose, Purpose::Bound(_)) {
+        asm.jump(past);
     }
     asm.place(skip);
     wanted.set_budget(asm);
@@ -495,7 +563,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         asm.place(go);
     } else {
         ask(asm);
-        asm.jump_if_equal(enough);
+        wanted.ask_budget(asm, None, enough);
     }
     wanted.count_pass(asm, if switched.is_some() { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {
@@ -511,7 +579,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         asm.store(RAX, context::FLAGS, free);
     }
     wanted.switch(asm, RAX, free, None);
-    wanted.set_budget(asm);
+    wanted.refill_budget(asm);
     wanted.restore(asm);
     if flags {
         // The context is the one that runs now.

@@ -211,6 +211,7 @@ impl Supervisor {
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
+                    self.switch_sites(area, host.supervisor.guests.load(Relaxed) + 1);
                     own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
                     own.state.store(state::ABOARD, Release);
                     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed) + 1, Relaxed);
@@ -244,7 +245,8 @@ impl Supervisor {
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
                     self.gauge_aboard(area, host);
-                    if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
+                    let switched = self.switch_sites(area, host.supervisor.guests.load(Relaxed));
+                    if switched || own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
                         ring::hook(host);
                     }
                 }

@@ -257,6 +257,7 @@ impl Supervisor {
                 sys::kill(home.pid.load(Relaxed), sys::SIGKILL);
             }
             own.next.store(own.pointer(), Relaxed);
+            own.spin.store(own.pointer(), Relaxed);
             super::homes::off(own, self.now);
             own.state.store(state::PARKED, Release);
             self.arrive_or_wait(home, area.twin.cur.load(Acquire) == own.pointer());

@@ -232,7 +232,7 @@ pub(crate) struct SampleStep {
     spare: bool,
     pub(crate) page: &'static Control,
     pub(crate) now: u64,
-    rate: f64,
+    pub(crate) rate: f64,
     pub(crate) area: &'static Area,
     /// It sleeps often and shortly.
     sleeps_often: bool,

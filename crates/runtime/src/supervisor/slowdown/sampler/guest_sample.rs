@@ -84,6 +84,9 @@ impl SampleStep {
         pace.controller.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
+        if !pace.busy_waits {
+            self.tune(region);
+        }
         if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
             match self.guests(region).next() {
                 Some(home) if area.supervisor.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),

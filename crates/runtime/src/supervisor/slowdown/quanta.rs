@@ -1,0 +1,73 @@
+//! How long guests run at once.
+//!
+//! The bounds in their twins count cycles by static estimate, and what these take differs by
+//! program: a third of it, or thrice as much. So after each sample with guests their quanta are
+//! set to what makes the primary's absence as long as its miss. What is longer makes it late; of
+//! what is shorter, switches take the most.
+
+use crate::counting::area_words::row;
+use crate::layout::region::Region;
+use crate::supervisor::slowdown::sampler::SampleStep;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// The part of a miss that an absence is to take.
+const PART_OF_MISS: f64 = 0.8;
+/// But each guest is to run for this many switches.
+const BUSY_SWITCHES: f64 = 16.0;
+/// Absences that are as long as wanted but for this part are left so.
+const NEAR: f64 = 0.1;
+/// By how much a quantum is changed at most at once.
+const STEP: f64 = 1.5;
+/// No quantum is shorter, in cycles.
+const LEAST: f64 = 32.0;
+
+/// By what the quanta of so many guests are to be multiplied; times in nanoseconds.
+fn factor(absence: f64, guests: f64, miss: f64, switch: f64) -> f64 {
+    let wanted = (PART_OF_MISS * miss).max(guests * BUSY_SWITCHES * switch);
+    let factor = wanted / absence.max(1.0);
+    if (factor - 1.0).abs() <= NEAR { 1.0 } else { factor.clamp(1.0 / STEP, STEP) }
+}
+
+/// A quantum times this, as far as it may go.
+fn scaled(quantum: u32, factor: f64, most: u32) -> u32 {
+    let least = LEAST.min(f64::from(most));
+    (f64::from(quantum) * factor + 0.5).clamp(least, f64::from(most)) as u32
+}
+
+impl SampleStep {
+    /// Sets the quanta of the guests aboard, by the sample that was taken of the primary's
+    /// absences.
+    pub(crate) fn tune(&self, region: &'static Region) {
+        let guests = f64::from(self.area.supervisor.guests.load(Relaxed).max(1));
+        let Some(absence) = self.mean(row::ABSENCE, 1) else { return };
+        let [miss, switch] = [self.page.miss_ps, self.page.switch_ps].map(|ps| ps as f64 / 1000.0);
+        if miss <= 0.0 || self.rate <= 0.0 {
+            return;
+        }
+        let factor = factor(absence.ticks[0] / self.rate, guests, miss, switch);
+        for home in self.guests(region) {
+            let own = home.own();
+            let before = own.quantum().load(Relaxed);
+            let now = scaled(before, factor, self.page.most_quantum);
+            own.quantum().store(now, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absences_become_as_long_as_a_miss() {
+        let near = |is: f64, should: f64| (is - should).abs() < 1e-9;
+        assert!(near(factor(80.0, 1.0, 100.0, 4.0), 1.0));
+        assert!(near(factor(86.0, 1.0, 100.0, 4.0), 1.0), "near enough");
+        assert!(near(factor(100.0, 1.0, 100.0, 4.0), 0.8));
+        assert!(near(factor(900.0, 1.0, 100.0, 4.0), 1.0 / 1.5), "by steps");
+        assert!(near(factor(64.0, 1.0, 100.0, 4.0), 1.25));
+        assert!(near(factor(192.0, 3.0, 100.0, 4.0), 1.0), "each guest's turn is worth its switch");
+        assert_eq!(scaled(385, 0.8, 5000), 308);
+        assert_eq!((scaled(40, 0.5, 5000), scaled(4000, 1.5, 5000), scaled(20, 1.0, 20)), (32, 5000, 20));
+    }
+}
