@@ -136,6 +136,16 @@ pub mod failure {
     pub const ARGUMENTS: u32 = 10;
 }
 
+/// What gauges of turns may be relied on for.
+pub mod gauge {
+    /// A switch may take this many times what it usually does: where many places share one jump,
+    /// the processor does not foresee where it leads.
+    pub const DEAR: f64 = 8.0;
+    /// A gauge of turns to bounds times turns that are this many times as long, so that what
+    /// switches take hardly counts.
+    pub const LONGER: u32 = 8;
+}
+
 /// Why a guest went home, as an index of `trips`.
 pub mod trip {
     /// It met a leave: a library, a system call, a return into an original.

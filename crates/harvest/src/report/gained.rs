@@ -10,14 +10,15 @@
 //! were taken while it ran (`crates/runtime/src/switching/gauge.rs`).
 
 use crate::launch::{Life, ScavengerOutcome, Work};
+use runtime_abi::control::gauge::{DEAR, LONGER};
 use units::{Estimate, Quantity, Unit};
 
 /// By a tick of the kernel's clock at each end CPU times may be wrong.
 const CPU_TIME_ERROR: f64 = 0.01;
 
-/// A gauge counts at each yield, which takes a switch. That is taken off, but it may be this
-/// many times as much, where many yields share a jump that the processor does not foresee.
-const DEAR: f64 = 8.0;
+/// Turns to bounds may do more by this part than their quantum says: the last count before a yield
+/// is not split.
+const OVERSHOOT: f64 = 0.15;
 
 /// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
 /// which are not counted.
@@ -55,7 +56,8 @@ pub(super) fn turn_alone(work: &Work) -> Quantity {
         return Quantity::unresolved("it was not timed alone often enough");
     }
     let (mean, relative) = gauged(work);
-    let estimate = less(mean / work.rate, switch_beyond(work) / work.rate, relative, 0.0);
+    let dear = switch_beyond(work) * switches_of_gauges(work);
+    let estimate = less(mean / work.rate, dear / work.rate, relative, 0.0);
     Quantity::measured(estimate, Unit::Nanos)
 }
 
@@ -83,6 +85,13 @@ fn switch_beyond(work: &Work) -> f64 {
     (DEAR - 1.0) * work.switch
 }
 
+/// How many switches are in what gauges say of a turn, on average: those of turns to bounds time
+/// longer ones.
+fn switches_of_gauges(work: &Work) -> f64 {
+    let part = work.to_bounds as f64 / work.turns.max(1) as f64;
+    1.0 - part + part / f64::from(LONGER)
+}
+
 /// The mean of all gauges, in ticks, and the half of its interval as a share of it.
 fn gauged(work: &Work) -> (f64, f64) {
     let n = work.gauges as f64;
@@ -106,8 +115,10 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
     let (mean, relative) = gauged(work);
     // Turns of guests that were never timed aboard are as those at home, for better or worse.
     let unpriced = of(work.unpriced as f64 * mean);
-    let dear = of(work.turns as f64 * switch_beyond(work));
-    Ok(less(of(work.ticks) + unpriced, dear, relative, unpriced))
+    let dear = of(work.turns as f64 * switch_beyond(work) * switches_of_gauges(work));
+    let priced = less(of(work.ticks) + unpriced, dear, relative, unpriced);
+    let more = 1.0 + OVERSHOOT * work.to_bounds as f64 / work.turns as f64;
+    Ok(Estimate { hi: priced.hi * more, ..priced })
 }
 
 /// The work of one core: what the primary did of what it does alone, if there is one, and its

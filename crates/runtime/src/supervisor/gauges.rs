@@ -15,6 +15,7 @@ use crate::supervisor::guest_sites;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::gauge::{DEAR, LONGER};
 use runtime_abi::control::{ScavengerRow, trip};
 
 /// Between two gauges of a home that parks anyhow: it comes from a system call, and what a program
@@ -54,13 +55,17 @@ pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
     };
     let price = price * unit(home);
     page::add_number(&row.work_ticks, turns as f64 * price);
-    Some(turns as f64 * (price - (DEAR - 1.0) * switch).max(0.0))
+    let switches = if guest.sites.load(Relaxed) == 0 { 1.0 / f64::from(LONGER) } else { 1.0 };
+    Some(turns as f64 * (price - (DEAR - 1.0) * switches * switch).max(0.0))
 }
 
 /// What a turn's price is for: a turn from site to site, or each cycle of a guest's quantum.
 fn unit(home: &Area) -> f64 {
-    let own = home.own();
-    if own.sites.load(Relaxed) != 0 { 1.0 } else { f64::from(own.quantum().load(Relaxed).max(1)) }
+    if home.own().sites.load(Relaxed) != 0 { 1.0 } else { quantum(home) }
+}
+
+fn quantum(home: &Area) -> f64 {
+    f64::from(home.own().quantum().load(Relaxed).max(1))
 }
 
 /// Ticks of a turn, by a gauge of which each yield took a switch, too: of a turn that is hardly
@@ -69,10 +74,6 @@ fn without_switch(ticks: f64, switch: f64) -> f64 {
     const LEAST: f64 = 0.1;
     (ticks - switch).max(LEAST * ticks)
 }
-
-/// A switch may take this many times what it usually does: where many places share one jump, the
-/// processor does not foresee where it leads.
-const DEAR: f64 = 8.0;
 
 /// Takes note of a gauge that a home's thread took; `switch`: the ticks of a switch.
 pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
@@ -91,11 +92,12 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
         notes.learn_sites(ticks);
         row.site_turn.store(ticks.to_bits(), Relaxed);
     } else {
-        notes.learn_bounds(ticks / f64::from(home.own().quantum().load(Relaxed).max(1)));
+        notes.learn_bounds(ticks / f64::from(LONGER) / quantum(home));
     }
     if home.own().sites.load(Relaxed) != of_sites {
         return;
     }
+    let ticks = if of_sites == 0 { ticks / f64::from(LONGER) } else { ticks };
     let before = notes.of_aboard.load(Relaxed);
     let unit = unit(home);
     if !notes.learn(ticks / unit) {

@@ -25,6 +25,7 @@ use crate::switching::loans::{self, VisitEnd};
 use core::arch::x86_64::_rdtsc;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use runtime_abi::control::gauge::LONGER;
 use runtime_abi::control::trip;
 
 /// Yields of the first lap, which only says how long they take here;
@@ -54,6 +55,20 @@ pub(crate) fn visit(area: &'static Area) -> Option<*mut Context> {
     Some(links::first(area))
 }
 
+/// Turns to bounds are longer while they are timed, or as they were again. The thread's.
+fn set_longer(area: &Area, are: bool) {
+    let (words, quantum) = (area.gauge(), area.own().quantum());
+    let was = words.usual_quantum.load(Relaxed);
+    if are {
+        let usual = quantum.load(Relaxed);
+        words.usual_quantum.store(usual, Relaxed);
+        quantum.store(usual.saturating_mul(LONGER).min(i32::MAX as u32), Relaxed);
+    } else if was != 0 {
+        words.usual_quantum.store(0, Relaxed);
+        quantum.store(was, Relaxed);
+    }
+}
+
 /// A home's thread is about to park: whether it goes on to its next yields first, to be timed. Its
 /// hook stays.
 pub(crate) fn goes_on(area: &Area) -> bool {
@@ -75,6 +90,7 @@ pub(crate) fn goes_on(area: &Area) -> bool {
             if words.at_sites.load(Relaxed) == 0 {
                 // Only the hook at bounds stays. Where the supervisor hooks again, the gauge is off.
                 area.own().spin.store(area.own().pointer(), Release);
+                set_longer(area, true);
             }
             words.began.store(now, Relaxed);
             words.left.store(FIRST as i32 - 1, Relaxed);
@@ -90,6 +106,7 @@ pub(crate) fn goes_on(area: &Area) -> bool {
             words.laps_left.store(TIMED as u32 + 1, Relaxed);
         }
         _ => {
+            set_longer(area, false);
             words.ticks.store(words.median().to_bits(), Relaxed);
             words.taken.store(words.taken.load(Relaxed).wrapping_add(1), Release);
             return false;

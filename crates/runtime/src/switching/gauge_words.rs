@@ -28,6 +28,9 @@ pub(crate) struct GaugeWords {
     /// Home: it counts yields at sites too, though they may be off. The supervisor's, as `due`.
     pub(crate) at_sites: AtomicU32,
     pub(super) warm_ticks: AtomicU32,
+    /// Home: its quantum when no gauge is taken, while one of turns to bounds is; else 0. The
+    /// thread's.
+    pub(super) usual_quantum: AtomicU32,
     /// Home: how many were taken, and what the last one says: ticks of a turn, a floating-point
     /// number by its bits. The thread's.
     pub(crate) taken: AtomicU32,
@@ -41,7 +44,15 @@ impl GaugeWords {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.left.store(0, Relaxed);
-        for word in [&self.stage, &self.laps_left, &self.due, &self.at_sites, &self.warm_ticks, &self.taken] {
+        for word in [
+            &self.stage,
+            &self.laps_left,
+            &self.due,
+            &self.at_sites,
+            &self.usual_quantum,
+            &self.warm_ticks,
+            &self.taken,
+        ] {
             word.store(0, Relaxed);
         }
         for word in [&self.began, &self.ticks] {
