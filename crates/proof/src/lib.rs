@@ -344,7 +344,7 @@ fn look(
     let relocations = Relocations::of(&original);
     let about_go = (note.mode, &findings);
     let go = go::Go::of(&original, &rewritten, &mapping, &added, &relocations, about_go);
-    let mut places = code::patches::places(&original, &mapping, &findings);
+    let mut places = code::patches::places(&original, &mapping, note.mode, &findings);
     go::Go::checked(&original, &rewritten, &findings);
     places.extend(go.as_ref().and_then(|go| go.link(&original)));
     places.sort_unstable();

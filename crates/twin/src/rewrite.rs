@@ -29,7 +29,7 @@ use crate::select::before_runtime::early;
 use crate::select::own_base;
 use crate::select::replaced_calls;
 use crate::select::sites::SiteChoice;
-use crate::select::{EntryChoice, UnitChoice, choose};
+use crate::select::{EntryChoice, Reach, UnitChoice, choose};
 use crate::yields::leaves::leave_anywhere;
 use image::code::groups::RelyOn;
 use image::code::jump_table::JumpTable;
@@ -231,7 +231,9 @@ fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinEr
     refuse_module(module, mode)?;
     // There are no yields where nothing says what registers mean.
     let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
-    let mut choices = choose(module, bare_too);
+    // Copies of memory in libc are entered behind their first instruction, too, by one another.
+    let behind_entry = matches!(mode, Mode::Trace(_));
+    let mut choices = choose(module, Reach { bare_too, behind_entry });
     match mode {
         Mode::Sibling(..) => refuse_early(module, &mut choices),
         Mode::Scavenger(..) => refuse_replaced(module, &mut choices),

@@ -120,6 +120,40 @@ fn threads_signals_and_children_are_told_and_run_as_before() {
     }
 }
 
+/// Fills 16 MiB twice and copies it four times, by libc: once to elsewhere, and by `memmove`.
+const COPIES: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#define BYTES (16 << 20)
+static char a[BYTES], b[BYTES];
+static void *(*volatile fill)(void *, int, size_t) = memset;
+static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+static void *(*volatile move)(void *, const void *, size_t) = memmove;
+int main(void) {
+    fill(a, 1, BYTES);
+    fill(b, 2, BYTES);
+    for (int round = 0; round < 3; round++) copy(round % 2 ? a : b, round % 2 ? b : a, BYTES);
+    move(a, b, BYTES);
+    printf("%d\n", a[BYTES - 1] + b[0]);
+}
+"#;
+
+/// What libc copies is read once and written once for each copy, whichever way it takes: stores
+/// past the caches, or through them, in which case the line may be read before it is written.
+#[test]
+fn what_libc_copies_and_fills_is_told() {
+    let place = Place::new(COPIES, env!("CARGO_BIN_EXE_gleaner"));
+    let Some((output, profile)) = traced(&place, &SMALL, "") else { return };
+    let says = text(&output.stderr);
+    let trace = profile.trace.as_ref().unwrap_or_else(|| panic!("{says}"));
+    let [read, written] = [&trace.read, &trace.written].map(|moved| moved.value().unwrap() / BYTES);
+    assert!((3.8..10.2).contains(&read), "copied four times, filled twice: {read}\n{says}");
+    assert!((5.8..6.2).contains(&written), "copied four times, filled twice: {written}\n{says}");
+    let copies = |why: &str| why.contains("memcpy") || why.contains("memmove") || why.contains("memset");
+    let silent = profile.refusals.iter().find(|refused| copies(&refused.why));
+    assert_eq!(silent, None, "{says}");
+}
+
 #[test]
 fn how_it_ends_is_compared() {
     let place = place();

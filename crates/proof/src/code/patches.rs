@@ -1,7 +1,7 @@
 //! Rule R2: entry patches, and the bytes that nothing may refer to because of them.
 
 use crate::container::elf::Elf;
-use crate::container::mapping::Mapping;
+use crate::container::mapping::{Mapping, TRACE};
 use crate::rule::{Findings, Rule};
 use units::Svma;
 
@@ -67,7 +67,12 @@ impl Span {
 
 /// Where patches lie in the file: offset and size, ascending. What is wrong with them alone is said
 /// here; what refers into them is found where references are looked at.
-pub(crate) fn places(original: &Elf<'_>, mapping: &Mapping<'_>, findings: &Findings) -> Vec<(u64, u64)> {
+pub(crate) fn places(
+    original: &Elf<'_>,
+    mapping: &Mapping<'_>,
+    mode: u32,
+    findings: &Findings,
+) -> Vec<(u64, u64)> {
     let mut places = Vec::new();
     for unit in &mapping.units {
         let Some(offset) = unit.patch else { continue };
@@ -77,7 +82,9 @@ pub(crate) fn places(original: &Elf<'_>, mapping: &Mapping<'_>, findings: &Findi
             findings.at(Rule::Entry, address, "a patch reaches beyond its unit");
             continue;
         }
-        if offset != if guarded { 4 } else { 0 } {
+        let begin = if guarded { 4 } else { 0 };
+        // That control gets there from the entry is seen where instructions are known.
+        if offset != begin && (mode != TRACE || offset < begin) {
             findings.at(Rule::Entry, address, "a patch that is not at its unit's entry");
             continue;
         }

@@ -332,6 +332,9 @@ impl View<'_, '_> {
             return wrong("a patch that is not a jump to its own unit's twin");
         }
         let first = items.partition_point(|item| item.at < offset);
+        if context.note.mode == TRACE && !goes_straight(unit.code, &items[..first], offset) {
+            return wrong("a patch that control does not reach from the unit's entry");
+        }
         let mut end = offset;
         for item in items[first..].iter().take_while(|item| item.at < offset + 5) {
             if item.at != end {
@@ -347,6 +350,24 @@ impl View<'_, '_> {
             wrong("a patch over several instructions in a unit that jumps to computed addresses");
         }
     }
+}
+
+/// Whether these instructions, from a unit's first byte on, all go on to the next one, and the last
+/// one to `end`.
+fn goes_straight(code: &[u8], items: &[Item], end: u32) -> bool {
+    let goes_on = |item: &Item| {
+        let bytes = &code[item.at as usize..item.end() as usize];
+        let insn = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        !insn.is_invalid() && insn.flow_control() == FlowControl::Next
+    };
+    let mut reached = 0;
+    for item in items {
+        if item.at != reached || !goes_on(item) {
+            return false;
+        }
+        reached = item.end();
+    }
+    reached == end
 }
 
 fn is_branch(kind: OpKind) -> bool {

@@ -26,10 +26,31 @@ ret
 word: .quad 1
 ";
 
-fn compiled() -> Vec<u8> {
+/// As libc's copies of memory: `other` enters `entered` behind its first instruction.
+const ENTERED: &str = "
+.text
+.globl entered
+.type entered, @function
+entered: .cfi_startproc
+mov %rdi, %rax
+1: mov (%rsi), %rcx
+mov %rcx, (%rdi)
+ret
+.cfi_endproc
+.size entered, .-entered
+.globl other
+.type other, @function
+other: .cfi_startproc
+lea (%rdi,%rdx), %rax
+jmp 1b
+.cfi_endproc
+.size other, .-other
+";
+
+fn compiled(source: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let (from, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&from, SOURCE).expect("a file");
+    std::fs::write(&from, source).expect("a file");
     let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&from).arg("-o").arg(&to).output();
     let done = done.expect("a compiler");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -46,7 +67,7 @@ fn at(file: &[u8], bytes: &[u8]) -> Vec<usize> {
 
 #[test]
 fn every_byte_of_an_entry_counts() {
-    let original = compiled();
+    let original = compiled(SOURCE);
     let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
     check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
     let (begins, ends) = (at(&rewritten, BEGIN), at(&rewritten, END));
@@ -73,7 +94,7 @@ fn every_byte_of_an_entry_counts() {
 
 #[test]
 fn an_entry_for_another_access_is_none() {
-    let original = compiled();
+    let original = compiled(SOURCE);
     let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
     let begins = at(&rewritten, BEGIN);
     let ends = at(&rewritten, END);
@@ -84,4 +105,69 @@ fn an_entry_for_another_access_is_none() {
     wrong.copy_within(entry(7), begins[8]);
     let Err(Refusal::Wrong { violations, .. }) = check(&original, &wrong) else { panic!("accepted") };
     assert!(violations.iter().any(|found| found.to_string().contains("another instruction")));
+}
+
+/// `jmp rel32` in the code of `entered`, as an offset in it.
+fn patch(original: &[u8], rewritten: &[u8]) -> Option<usize> {
+    const CODE: &[u8] = &[0x48, 0x89, 0xf8, 0x48, 0x8b, 0x0e, 0x48, 0x89, 0x0f, 0xc3];
+    let begin = at(original, CODE)[0];
+    (0..CODE.len()).find(|offset| original[begin + offset] != rewritten[begin + offset])
+}
+
+#[test]
+fn what_is_entered_behind_its_entry_leads_to_its_twin_from_there() {
+    let original = compiled(ENTERED);
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
+    check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(patch(&original, &rewritten), Some(3));
+    // Modes in which twins say what may run where know no such jumps.
+    let identity = twin::rewrite(&original, None, twin::Mode::Identity).expect("rewritten").bytes;
+    assert_eq!(patch(&original, &identity), None);
+}
+
+#[test]
+fn a_jump_to_a_twin_stands_where_control_gets_to_from_the_entry() {
+    // Behind a branch, nothing says that it is the entry's.
+    let branches = "
+.text
+.globl f
+.type f, @function
+f: .cfi_startproc
+1: test %rdi, %rdi
+2: jz 3f
+mov (%rsi), %rcx
+mov %rcx, (%rdi)
+3: ret
+.cfi_endproc
+.size f, .-f
+.globl g
+.type g, @function
+g: .cfi_startproc
+test %rsi, %rsi
+jz 2b
+ret
+.cfi_endproc
+.size g, .-g
+";
+    let original = compiled(branches);
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten");
+    check(&original, &rewritten.bytes).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(rewritten.coverage.kept.len(), 0, "{:?}", rewritten.coverage.kept);
+    let begin = at(&original, &[0x48, 0x85, 0xff, 0x74])[0];
+    assert_eq!(
+        rewritten.bytes[begin..begin + 3],
+        original[begin..begin + 3],
+        "what is before it runs as it is"
+    );
+    assert_eq!(rewritten.bytes[begin + 3], 0xe9, "a jump over the branch and what follows it");
+    // The mapping says that it is elsewhere: behind the branch.
+    let units = at(&rewritten.bytes, &3_u32.to_le_bytes());
+    let mut refused = 0;
+    for place in units.into_iter().filter(|&place| place >= original.len()) {
+        let mut wrong = rewritten.bytes.clone();
+        wrong[place..place + 4].copy_from_slice(&5_u32.to_le_bytes());
+        let Err(Refusal::Wrong { violations, .. }) = check(&original, &wrong) else { continue };
+        refused += usize::from(violations.iter().any(|found| found.rule == Rule::Entry));
+    }
+    assert!(refused > 0, "a patch behind a branch was accepted");
 }

@@ -12,6 +12,7 @@ use crate::layout::escapes_after;
 use crate::report::{EntryKept, Refusal};
 use crate::select::hazards::ENDBR64;
 use crate::select::return_addresses::Readers;
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use image::Module;
 use image::code::bare::{Bare, Doubt};
 use image::code::insn::Flow;
@@ -41,14 +42,26 @@ pub(crate) enum EntryChoice {
 /// The size of the jump that is put at an original's entry.
 pub(crate) const PATCH_SIZE: u32 = 5;
 
-/// Decides for every unit; those without unwind entry have no twins but where they are `bare_too`.
-pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<UnitChoice> {
+/// What a mode asks for beyond what every mode does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reach {
+    /// Units without unwind entry have twins.
+    pub bare_too: bool,
+    /// Where the jump does not fit at an entry, it may stand behind the entry's first instructions.
+    pub behind_entry: bool,
+}
+
+/// How far behind an entry the jump to its twin may stand: what is before it runs as it is.
+const LAST_PATCH_AT: u32 = 32;
+
+/// Decides for every unit.
+pub(crate) fn choose(module: &Module<'_>, reach: Reach) -> Vec<UnitChoice> {
     let readers = Readers::of(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let reads = module.reads_of_code();
     let linkage = linkage(module);
-    let bare = bare_too.then(|| Bare::of(module, &odd, &reads));
+    let bare = reach.bare_too.then(|| Bare::of(module, &odd, &reads));
     let restartable = crate::select::restartable::units(module);
     let data = module.image.data_among_code();
     (0..module.units.len())
@@ -58,7 +71,7 @@ pub(crate) fn choose(module: &Module<'_>, bare_too: bool) -> Vec<UnitChoice> {
             Some(refusal) => UnitChoice::Refused(refusal),
             None if leads_into(module, unit, &data) => UnitChoice::Refused(Refusal::LeadsIntoData),
             None if restartable.contains(&unit) => UnitChoice::Refused(Refusal::RestartableSequence),
-            None => UnitChoice::Twin(entry(module, unit, &odd, &reads)),
+            None => UnitChoice::Twin(entry(module, unit, &odd, &reads, reach.behind_entry)),
         })
         .collect()
 }
@@ -177,14 +190,38 @@ fn doubt(bare: &Bare<'_, '_>, index: usize) -> Option<Refusal> {
     })
 }
 
-fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)]) -> EntryChoice {
+/// Where the jump to the twin goes: at the entry, or else `behind` it, if all that is before the
+/// jump goes on to it.
+fn entry(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)], behind: bool) -> EntryChoice {
+    if module.units[index].is_part {
+        return EntryChoice::Kept(EntryKept::SplitPart);
+    }
+    let begin = if module.code(index).starts_with(&ENDBR64) { ENDBR64.len() as u32 } else { 0 };
+    let at_entry = patch(module, index, odd, reads, begin);
+    if !behind || matches!(at_entry, EntryChoice::Patched(_)) {
+        return at_entry;
+    }
+    let mut reached = 0;
+    let code = module.code(index);
+    let straight = module.decoded[index].insns.iter().map_while(|insn| {
+        // Neither a system call nor a trap, which may go on elsewhere.
+        let decoded = Decoder::new(64, insn.bytes(code), DecoderOptions::NONE).decode();
+        let goes_on = insn.at == reached && decoded.flow_control() == FlowControl::Next;
+        reached = insn.end();
+        goes_on.then_some(reached)
+    });
+    let later = straight.skip_while(|&at| at <= begin).take_while(|&at| at <= LAST_PATCH_AT);
+    later
+        .map(|at| patch(module, index, odd, reads, at))
+        .find(|choice| matches!(choice, EntryChoice::Patched(_)))
+        .unwrap_or(at_entry)
+}
+
+/// Whether the jump may stand at this offset, between instructions.
+fn patch(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)], patch: u32) -> EntryChoice {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
     let code = module.code(index);
-    if unit.is_part {
-        return EntryChoice::Kept(EntryKept::SplitPart);
-    }
-    let patch = if code.starts_with(&ENDBR64) { ENDBR64.len() as u32 } else { 0 };
     let end = patch + PATCH_SIZE;
     if unit.size < end {
         return EntryChoice::Kept(EntryKept::TooShort);
