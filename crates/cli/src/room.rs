@@ -25,7 +25,13 @@ pub(crate) fn look_for_stack() -> Result<(), Refusal> {
 }
 
 pub(crate) fn look() -> Result<(), Refusal> {
-    enough(Resource::As, least(), "address space is", "-v", "is enough to start, without memory to measure in")
+    enough(
+        Resource::As,
+        least(),
+        "address space is",
+        "-v",
+        "is enough to start, without memory to measure in",
+    )
 }
 
 pub(crate) fn look_for_harvest() -> Result<(), Refusal> {
