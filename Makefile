@@ -32,7 +32,7 @@ build:
 	cargo build --release --locked --package gleaner-cli
 
 MUSL := x86_64-unknown-linux-musl
-# What packages have beyond a plain build, which takes a minute longer for it.
+# What packages have beyond a plain build.
 PACKAGED := parquet
 static:
 	@scripts/toolchain.sh
