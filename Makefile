@@ -32,14 +32,18 @@ build:
 	cargo build --release --locked --package gleaner-cli
 
 MUSL := x86_64-unknown-linux-musl
+# What packages have beyond a plain build.
+PACKAGED := parquet
 static:
 	@scripts/toolchain.sh
 	@rustup target list --installed 2>/dev/null | grep -qx $(MUSL) || \
 	  { echo "make static: rustc has no $(MUSL); run 'rustup target add $(MUSL)' first" >&2; exit 1; }
-	cargo build --release --locked --package gleaner-cli --target $(MUSL)
+	cargo build --release --locked --package gleaner-cli --features $(PACKAGED) --target $(MUSL)
 	@scripts/package.sh static
 
-deb: build
+deb:
+	@scripts/toolchain.sh
+	cargo build --release --locked --package gleaner-cli --features $(PACKAGED)
 	@scripts/package.sh deb
 
 test-packages: deb static

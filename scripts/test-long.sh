@@ -34,7 +34,8 @@ databases() {
     export GLEANER_READERS=${GLEANER_READERS:-$PWD/target/readers}
     command -v java >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends default-jre-headless
     scripts/python-readers.sh "$GLEANER_READERS/python" duckdb==2.0.1 pyspark==4.3.0 chdb==4.4.0 &&
-        cargo test --locked --package gleaner-cli --test cli -- --ignored --exact fleet::other_databases_read_the_tables
+        cargo test --locked --workspace --features parquet --test cli -- \
+            --ignored --exact fleet::other_databases_read_the_tables
 }
 
 perform() { # PART

@@ -2,7 +2,7 @@
 # All tests that this place allows. What is missing is installed if this is Debian and we are root;
 # otherwise what cannot be tested is named, with the reason, at the end.
 #
-# One build serves all: cargo's profile for tests. Real programs meet its binary too, whose rewriter
+# One build serves all: cargo's profile for tests, with the features that packages have. Real programs meet its binary too, whose rewriter
 # takes a quarter more CPU time than the release build's; the runtime inside is the same file in
 # both, since its build does not depend on the profile. The release build is tried by `make
 # test-long` and `make test-harvest`.
@@ -91,17 +91,18 @@ fi
 
 if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi
 if component clippy clippy "lints"; then
-    step cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+    step cargo clippy --locked --workspace --features parquet --all-targets --quiet -- -D warnings
 fi
 # What failed is said again at the end, where it is found: the tests' own words stand thousands of
 # lines above.
 tests() {
     "$@" 2>&1 | tee -a "$work/tests"
 }
-step cargo test --locked --workspace --lib --bins --tests --no-run --quiet
+step cargo test --locked --workspace --features parquet --lib --bins --tests --no-run --quiet
 # Tests have limits of their own; this one is for what hangs without any.
-step tests timeout --foreground 3000 cargo test --locked --workspace --lib --bins --tests --no-fail-fast
-step tests cargo test --locked --workspace --doc --quiet
+step tests timeout --foreground 3000 cargo test --locked --workspace --features parquet --lib --bins --tests \
+    --no-fail-fast
+step tests cargo test --locked --workspace --features parquet --doc --quiet
 
 export GLEANER=${CARGO_TARGET_DIR:-target}/debug/gleaner
 step scripts/real.sh --quick

@@ -255,10 +255,11 @@ impl ThreadClock {
     pub(crate) fn of<T>(thread: &std::thread::JoinHandle<T>) -> Self {
         use std::os::unix::thread::JoinHandleExt as _;
         let mut clock = libc::CLOCK_THREAD_CPUTIME_ID;
+        // The handle is a number in glibc, and a pointer in musl.
         // SAFETY: a thread that is not joined yet has a valid handle; the call only writes the
         // clock's name.
         unsafe {
-            libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut clock);
+            libc::pthread_getcpuclockid(thread.as_pthread_t() as libc::pthread_t, &raw mut clock);
         }
         Self(clock)
     }

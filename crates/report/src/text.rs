@@ -48,6 +48,7 @@ pub(crate) fn base(path: &str) -> &str {
 /// A figure in words, escaped: with its interval, and whether it is modelled or claimed.
 pub(crate) fn quantity(q: &Quantity) -> String {
     let mut text = q.brief();
+    let mut note = String::new();
     if let Quantity::Resolved { basis, disturbed, .. } = q {
         text.push_str(match basis {
             Basis::Measured => "",
@@ -55,10 +56,11 @@ pub(crate) fn quantity(q: &Quantity) -> String {
             Basis::Claimed => " (claimed)",
         });
         if let Some(what) = disturbed {
-            text.push_str(&format!(" (disturbed: {what})"));
+            // It is a sentence, and fills lines even where figures do not.
+            note = format!(" <span class=\"note\">(disturbed: {})</span>", escape(what));
         }
     }
-    escape(&text)
+    escape(&text) + &note
 }
 
 /// A share as a percentage with its interval, escaped.

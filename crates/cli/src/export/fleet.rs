@@ -86,6 +86,6 @@ pub(super) fn parquet(paths: &[PathBuf], directory: &Path, console: &Console) ->
 pub(super) fn parquet(_paths: &[PathBuf], _directory: &Path, _console: &Console) -> anyhow::Result<Exit> {
     let why = "this gleaner was built without Parquet";
     let help =
-        "build it with 'cargo build --features parquet', or use --format jsonl, which has the same rows";
+        "packages have it, and so has a build with '--features parquet'; --format jsonl has the same rows";
     Err(crate::failure::Refusal::not_possible_here("--parquet", why).would_help(help).into())
 }

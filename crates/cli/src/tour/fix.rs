@@ -64,9 +64,10 @@ fn judged(trial: &Trial, subject: &str) -> String {
     };
     match &trial.outcome {
         TrialOutcome::Faster | TrialOutcome::Slower => times(&trial.faster),
+        // With so few pairs, chance is excluded only if all of them agree.
         TrialOutcome::NoDifference => {
             format!(
-                "{subject} no faster beyond chance: {} times as fast, in {} pairs of runs.",
+                "{subject} not faster beyond doubt: {} times as fast in the median of {} pairs of runs, which do not agree.",
                 trial.faster.brief(),
                 trial.rounds
             )

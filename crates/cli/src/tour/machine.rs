@@ -134,6 +134,8 @@ pub(super) fn predicted(tour: &mut Tour<'_>) -> Found {
     ];
     if let Some(times) = tell::times(&chain, &apart) {
         says.push(format!("So the same reads may take {times} as long, by their order alone."));
+    } else {
+        says.push("How much the order alone makes of that is not resolved here.".to_owned());
     }
     let figures = vec![figure("one waits for another", &chain), figure("all addresses known", &apart)];
     tour.predicted = Some(chain);

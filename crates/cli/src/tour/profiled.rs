@@ -65,11 +65,19 @@ fn sentences(profile: &Profile, load: Option<&Quantity>) -> Vec<String> {
     }
     let predicted = load.and_then(Quantity::estimate);
     if let (Some(load), Some(cpu)) = (predicted, summary.cpu_time.estimate()) {
+        let (five, order) = (load.scaled(VISITED), cpu.scaled(1e9 / orders));
+        let compared = if order.overlaps(&five) {
+            "The two agree to within the interval"
+        } else if order.hi < five.lo {
+            "That is less: the core begins the next order's loads while it waits for this one's"
+        } else {
+            "That is more: the program also builds its table, and this machine was not as in step 1"
+        };
         says.push(format!(
             "A look-up visits five customers in the mean. Five loads one after the other, by the model of step 2: {}. An order \
-             took {} of CPU time, all of the program counted.",
-            Quantity::modelled(load.scaled(VISITED), Unit::Nanos).brief(),
-            Quantity::measured(cpu.scaled(1e9 / orders), Unit::Nanos).brief()
+             took {} of CPU time, all of the program counted. {compared}.",
+            Quantity::modelled(five, Unit::Nanos).brief(),
+            Quantity::measured(order, Unit::Nanos).brief()
         ));
     }
     says

@@ -122,6 +122,19 @@ fn headlines_are_gauges() {
     assert!(value("gleaner_harvest_wall_seconds").is_some(), "{parsed}");
 }
 
+/// `make test` turns the feature on; a plain `cargo test` runs this one.
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_says_how_to_get_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let records = records(here);
+    let (code, said) = told(&gleaner(here, &strings(&records, &["export", "--parquet", "tables"])));
+    assert_eq!((code, said.lines().count()), (Some(3), 1), "{said}");
+    assert!(said.contains("--features parquet") && said.contains("--format jsonl"), "{said}");
+    assert!(!here.join("tables").exists());
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn tables_take_each_record_once() {
