@@ -22,7 +22,7 @@ use crate::counting::order::SPINS;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
 use crate::switching::links;
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
 /// A piece of work is longer than [`TURNS`] of the shortest rounds, and than 1/[`PART`] of the
 /// usual piece of work.
