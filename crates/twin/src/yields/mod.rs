@@ -250,20 +250,6 @@ impl YieldRequest<'_> {
         asm.place(go);
     }
 
-    /// Loads the next context into rax, of a site yield that can be off; `free` may be used.
-    fn load_next(&self, asm: &mut Assembler, base: Register, free: Register) {
-        let over = asm.label();
-        asm.load(free, base, context::SPIN);
-        asm.compare(free, base);
-        asm.jump_if_not_equal(over);
-        take_quantum(asm, base, free);
-        asm.load(free, base, context::NEXT);
-        asm.place(over);
-        if free != RAX {
-            asm.copy(RAX, free);
-        }
-    }
-
     /// Live general registers that have a slot.
     fn general(&self) -> impl Iterator<Item = Register> {
         let live = self.live;
@@ -341,7 +327,7 @@ impl YieldRequest<'_> {
         asm.store(base, context::RIP, free);
         match next {
             Some(next) => asm.copy(RAX, next),
-            None if self.off().is_some() => self.load_next(asm, base, free),
+            None if self.off().is_some() => load_next(asm, base, free),
             None => asm.load(RAX, base, self.next()),
         }
         asm.store_area(area::CUR, RAX);
@@ -426,6 +412,20 @@ impl YieldRequest<'_> {
 fn take_quantum(asm: &mut Assembler, base: Register, free: Register) {
     asm.load32(free, base, context::QUANTUM);
     asm.store_area32(area::BUDGET, free);
+}
+
+/// Loads the next context into rax, of a site yield that can be off; `free` may be used.
+fn load_next(asm: &mut Assembler, base: Register, free: Register) {
+    let over = asm.label();
+    asm.load(free, base, context::SPIN);
+    asm.compare(free, base);
+    asm.jump_if_not_equal(over);
+    take_quantum(asm, base, free);
+    asm.load(free, base, context::NEXT);
+    asm.place(over);
+    if free != RAX {
+        asm.copy(RAX, free);
+    }
 }
 
 /// A hoisted save: stores registers into their slots, for the yields of the loop that follows.
