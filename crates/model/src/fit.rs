@@ -5,6 +5,7 @@ use crate::points::Points;
 use crate::profile;
 use crate::sample::Sample;
 use crate::staircase::{self, Chosen, Fixed};
+use crate::walks::Tables;
 use serde::Serialize;
 use units::{Estimate, Quantity, Unit, quantile_sorted};
 
@@ -31,6 +32,9 @@ pub struct Fit {
     pub residual: Residual,
     /// Relative, of each half of the areas under a fit to the other half.
     pub held_back: Residual,
+    /// Entries of page tables that spill as the area grows; none where the points do not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walks: Option<WalksOf>,
     /// By how much the information criterion is worse with one level less, and with one more.
     pub one_level_less: Option<f64>,
     pub one_level_more: Option<f64>,
@@ -51,6 +55,18 @@ pub struct Level {
     /// Of a window, however many lines it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_window: Option<Quantity>,
+}
+
+/// What an access pays for page tables that no longer fit the caches.
+#[derive(Clone, Debug, Serialize)]
+pub struct WalksOf {
+    pub tables: Tables,
+    /// Entries of theirs that an access loads, in the mean.
+    pub loads: Quantity,
+    /// What they add to an access of the largest area.
+    pub cost: Quantity,
+    /// By how much the information criterion is worse without this term.
+    pub without: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -101,7 +117,8 @@ impl Fitted {
         let levels = ends.zip(best.costs()).map(|(end, (fixed, each_line))| {
             let share = ((end.min(area) - from) / area).max(0.0);
             from = end;
-            (share, fixed + each_line * lines)
+            // Walks are a part of every access, whatever serves its data.
+            (share, fixed + each_line * lines + best.walks_time(area))
         });
         levels.filter(|(share, _)| *share > 0.0).collect()
     }
@@ -112,15 +129,17 @@ fn interval(value: f64, mut all: Vec<f64>) -> Estimate {
     Estimate::new(value, quantile_sorted(&all, 0.025), quantile_sorted(&all, 0.975))
 }
 
-/// The fit to these points; `None` if they are too few.
+/// The fit to these points, with walks of these tables if they may be seen; `None` if the points
+/// are too few.
 pub(crate) fn fit(
     of: Of,
     pages: &str,
     vectorised: bool,
     samples: &[Sample],
     reaches: &[Reach],
+    tables: Option<Tables>,
 ) -> Option<Fitted> {
-    let chosen = staircase::choose(samples)?;
+    let chosen = staircase::choose(samples, tables)?;
     let points = Points::new(samples);
     let level = |level| describe(of, &points, &chosen, level, reaches);
     let levels: Vec<Level> = (0..chosen.best.steps.len()).map(level).collect();
@@ -144,11 +163,27 @@ pub(crate) fn fit(
         levels,
         residual: Residual::of(chosen.best.relative_residuals(samples)),
         held_back: Residual::of(chosen.held_back.clone()),
+        walks: walks(&points, &chosen, tables),
         one_level_less: chosen.one_less,
         one_level_more: chosen.one_more,
         identifiable: identify(samples, &chosen.best, remarks),
     };
     Some(Fitted { fit, chosen })
+}
+
+fn walks(points: &Points, chosen: &Chosen, tables: Option<Tables>) -> Option<WalksOf> {
+    let (tables, without) = (tables?, chosen.no_walks?);
+    let best = &chosen.best;
+    let loads = best.walks.loads;
+    let (lo, hi) = profile::interval(points, best, loads, |at| Fixed::Loads { at });
+    let largest = points.range().1;
+    let all = chosen.resampled.iter().map(|fit| fit.walks_time(largest)).collect();
+    Some(WalksOf {
+        tables,
+        loads: Quantity::modelled(Estimate::new(loads, lo, hi), Unit::Count),
+        cost: Quantity::modelled(interval(best.walks_time(largest), all), Unit::Nanos),
+        without,
+    })
 }
 
 fn describe(of: Of, points: &Points, chosen: &Chosen, level: usize, reaches: &[Reach]) -> Level {

@@ -3,6 +3,7 @@
 
 use crate::sample::Sample;
 use crate::staircase::Staircase;
+use crate::walks::SCALE;
 use serde::Serialize;
 
 /// Singular values below this share of the largest are zero.
@@ -77,6 +78,10 @@ fn sensitivities(samples: &[Sample], best: &Staircase) -> (Vec<String>, Vec<Vec<
         }
     }
     names.extend((1..=best.breaks.len()).map(|level| format!("size of level {level}")));
+    if best.has_walks() {
+        names.push("entries that an access loads".to_owned());
+    }
+    let each = if best.with_lines { 2 } else { 1 };
     let row = |sample: &Sample| {
         let mut row = Vec::with_capacity(names.len());
         let ends = best.breaks.iter().copied().chain([f64::INFINITY]);
@@ -93,10 +98,31 @@ fn sensitivities(samples: &[Sample], best: &Staircase) -> (Vec<String>, Vec<Vec<
             let inside = if sample.area > at { at / sample.area } else { 0.0 };
             row.push(-inside * (step.0 + step.1 * sample.lines) / sample.time);
         }
+        if best.has_walks() {
+            of_walks(&mut row, sample, best, each);
+        }
         row
     };
     let rows = samples.iter().map(row).collect();
     (names, rows)
+}
+
+/// What walks add to a point's row: they pay the same steps, behind larger areas.
+fn of_walks(row: &mut Vec<f64>, sample: &Sample, best: &Staircase, each: usize) {
+    let first_break = each * best.steps.len();
+    for (k, (&at, step)) in best.breaks.iter().zip(&best.steps[1..]).enumerate() {
+        let from = at * SCALE;
+        let spilt = (1.0 - from / sample.area).max(0.0);
+        for part in 0..each {
+            let change = best.walks.loads * spilt / sample.time;
+            row[each * (k + 1) + part] += change;
+            row[each * k + part] -= change;
+        }
+        if spilt > 0.0 {
+            row[first_break + k] -= best.walks.loads * (from / sample.area) * (step.0 + step.1) / sample.time;
+        }
+    }
+    row.push(best.walks_time(sample.area) / best.walks.loads / sample.time);
 }
 
 /// Values and vectors (as columns) of a symmetric matrix, by Jacobi's rotations.

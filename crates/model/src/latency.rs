@@ -3,21 +3,22 @@
 use crate::fit::{Fit, Fitted, Of, fit};
 use crate::reach::reaches;
 use crate::sample::Sample;
+use crate::walks::Tables;
 use records::machine::{Access, Curve, LatencyCurves, Pattern, Tlb};
 
-pub(crate) fn fits(latency: &LatencyCurves, tlb: Option<&Tlb>) -> Vec<Fit> {
+pub(crate) fn fits(latency: &LatencyCurves, tlb: Option<&Tlb>, guest: bool) -> Vec<Fit> {
     let at_random = |curve: &&Curve| curve.pattern == Pattern::Random && curve.access == Access::Read;
     latency
         .curves
         .iter()
         .filter(at_random)
-        .filter_map(|curve| fitted(curve, tlb))
+        .filter_map(|curve| fitted(curve, tlb, guest))
         .map(|fitted| fitted.fit)
         .collect()
 }
 
 /// The fit to one curve.
-pub(crate) fn fitted(curve: &Curve, tlb: Option<&Tlb>) -> Option<Fitted> {
+pub(crate) fn fitted(curve: &Curve, tlb: Option<&Tlb>, guest: bool) -> Option<Fitted> {
     let samples = curve.points.iter().filter_map(|point| {
         let time = point.latency.ns.value().filter(|&ns| ns > 0.0)?;
         Some(Sample { area: point.size.0 as f64, lines: 1.0, time })
@@ -28,5 +29,6 @@ pub(crate) fn fitted(curve: &Curve, tlb: Option<&Tlb>) -> Option<Fitted> {
         false,
         &samples.collect::<Vec<_>>(),
         &reaches(tlb, &curve.pages.asked),
+        Tables::of(&curve.pages.asked, guest),
     )
 }

@@ -27,6 +27,24 @@ impl Normal {
         self.target += target * target;
     }
 
+    /// The sums where each column of this one counts as the sum of others, by its row of `map`.
+    pub(crate) fn combined(&self, map: &[Vec<f64>]) -> Self {
+        let columns = map.first().map_or(0, Vec::len);
+        let mut of = Self::new(columns);
+        for (i, from) in map.iter().enumerate() {
+            for (a, &x) in from.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                of.right[a] += x * self.right[i];
+                for (j, to) in map.iter().enumerate() {
+                    for (sum, &y) in of.square[a].iter_mut().zip(to) {
+                        *sum += x * y * self.square[i][j];
+                    }
+                }
+            }
+        }
+        of.target = self.target;
+        of
+    }
+
     fn residual(&self, x: &[f64]) -> f64 {
         let mut sum = self.target;
         for (i, &xi) in x.iter().enumerate() {

@@ -25,12 +25,14 @@ mod staircase;
 #[cfg(test)]
 mod synthetic;
 mod text;
+mod walks;
 mod windows;
 
 pub use bends::{Bend, Curve, bends};
-pub use fit::{Fit, Level, Of, Residual};
+pub use fit::{Fit, Level, Of, Residual, WalksOf};
 pub use identify::{Identifiable, Together};
 pub use text::{bends_text, text};
+pub use walks::Tables;
 
 use records::machine::Machine;
 
@@ -40,7 +42,8 @@ pub fn fits(machine: &Machine) -> Vec<Fit> {
     let windows = experiments.windows.as_ref().and_then(|outcome| outcome.result.as_ref());
     let latency = experiments.latency.as_ref().and_then(|outcome| outcome.result.as_ref());
     let tlb = experiments.tlb.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let mut fits = windows.map(|windows| windows::fits(windows, tlb)).unwrap_or_default();
-    fits.extend(latency.map(|latency| latency::fits(latency, tlb)).unwrap_or_default());
+    let guest = machine.host.virtualization.is_guest();
+    let mut fits = windows.map(|windows| windows::fits(windows, tlb, guest)).unwrap_or_default();
+    fits.extend(latency.map(|latency| latency::fits(latency, tlb, guest)).unwrap_or_default());
     fits
 }

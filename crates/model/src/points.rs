@@ -6,6 +6,7 @@
 
 use crate::least_squares::Normal;
 use crate::sample::Sample;
+use crate::walks::SCALE;
 
 /// Sums over the points from one on; the first index is the power of the lines.
 #[derive(Clone, Copy, Default)]
@@ -65,7 +66,32 @@ impl Points {
         if self.with_lines { 2 } else { 1 }
     }
 
-    /// The sums of a fit with these breaks, ascending; a first level lies before them.
+    /// The same, where each step comes once more for `loads` entries of page tables, behind
+    /// [`SCALE`] times its break: the fixed part and that of one line, whatever lines a window has.
+    pub(crate) fn normal_with_walks(&self, breaks: &[f64], loads: f64) -> Normal {
+        if loads == 0.0 {
+            return self.normal(breaks);
+        }
+        let each = self.each();
+        let n = each * (breaks.len() + 1);
+        let entries = breaks.iter().map(|&at| at * SCALE);
+        // Columns of the data, and those of entries: sums do not ask for an order of breaks.
+        let all = self.normal(&breaks.iter().copied().chain(entries).collect::<Vec<_>>());
+        let mut map = vec![vec![0.0; n]; each * (2 * breaks.len() + 1)];
+        for (column, row) in map.iter_mut().enumerate() {
+            let (k, p) = (column / each, column % each);
+            if k <= breaks.len() {
+                row[column] = 1.0;
+            } else if p == 0 {
+                for part in 0..each {
+                    row[each * (k - breaks.len()) + part] = loads;
+                }
+            }
+        }
+        all.combined(&map)
+    }
+
+    /// The sums of a fit with these breaks; a first level lies before them.
     pub(crate) fn normal(&self, breaks: &[f64]) -> Normal {
         let each = self.each();
         let starts: Vec<f64> = std::iter::once(0.0).chain(breaks.iter().copied()).collect();
@@ -79,9 +105,10 @@ impl Points {
                 right[each * k + p] = sums.right[p][0] - b * sums.right[p][1];
             }
             for (j, &c) in starts[..=k].iter().enumerate() {
+                let behind_both = if b >= c { sums } else { &behind[j] };
                 for p in 0..each {
                     for q in 0..each {
-                        let s = &sums.square[p + q];
+                        let s = &behind_both.square[p + q];
                         let product = s[0] - (b + c) * s[1] + b * c * s[2];
                         square[each * k + p][each * j + q] = product;
                         square[each * j + q][each * k + p] = product;
@@ -113,6 +140,34 @@ mod tests {
             rows.add(&row, 1.0);
         }
         let (by_rows, by_sums) = (rows.solve(), Points::new(&samples).normal(&breaks).solve());
+        assert!((by_rows.1 - by_sums.1).abs() < 1e-9, "{by_rows:?} {by_sums:?}");
+        for (a, b) in by_rows.0.iter().zip(&by_sums.0) {
+            assert!((a - b).abs() < 1e-6, "{by_rows:?} {by_sums:?}");
+        }
+    }
+
+    #[test]
+    fn sums_with_walks_are_those_of_the_rows() {
+        let sample = |i: i32| Sample {
+            area: 4096.0 * (f64::from(i) / 2.0).exp2(),
+            lines: f64::from(i % 3 + 1),
+            time: 5.0 + f64::from(i % 5),
+        };
+        let samples: Vec<Sample> = (1..40).map(sample).collect();
+        let (breaks, loads) = ([30000.0, 400_000.0], 0.7);
+        let mut rows = Normal::new(6);
+        for s in &samples {
+            let behind = |from: f64| (1.0 - from / s.area).max(0.0);
+            let mut row = vec![1.0 / s.time, s.lines / s.time];
+            for at in breaks {
+                let entries = loads * behind(at * SCALE);
+                row.push((behind(at) + entries) / s.time);
+                row.push((behind(at) * s.lines + entries) / s.time);
+            }
+            rows.add(&row, 1.0);
+        }
+        let (by_rows, by_sums) =
+            (rows.solve(), Points::new(&samples).normal_with_walks(&breaks, loads).solve());
         assert!((by_rows.1 - by_sums.1).abs() < 1e-9, "{by_rows:?} {by_sums:?}");
         for (a, b) in by_rows.0.iter().zip(&by_sums.0) {
             assert!((a - b).abs() < 1e-6, "{by_rows:?} {by_sums:?}");

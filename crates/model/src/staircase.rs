@@ -7,9 +7,11 @@
 //! t(a) = d_0 + d_1 · (1 - b_1/a) + d_2 · (1 - b_2/a) + …        terms with b_k >= a are zero
 //! ```
 //!
-//! A term of this form is also what a TLB with a reach of `b_k` adds. For windows, each `d_k` is a
-//! fixed part and a part for each line. Costs do not fall from level to level, so no `d_k` is
-//! negative. Residuals are relative to the measured time.
+//! A term of this form is also what a TLB with a reach of `b_k` adds. Entries of page tables spill
+//! from the same levels, at larger areas ([`walks`]), where the criterion prefers that.
+//!
+//! For windows, each `d_k` is a fixed part and a part for each line. Costs do not fall from level to
+//! level, so no `d_k` is negative. Residuals are relative to the measured time.
 //!
 //! Intervals come from the profile likelihood, those of costs near zero and of predictions from
 //! residuals dealt out anew. Of six hundred made-up machines, they held the truth in 94% to 95% of
@@ -18,6 +20,7 @@
 use crate::points::Points;
 use crate::sample::Sample;
 use crate::segments;
+use crate::walks::{self, SCALE, Tables, Walks};
 use units::Rng;
 
 pub(crate) const MOST_LEVELS: usize = 7;
@@ -26,6 +29,8 @@ const FINER: [f64; 3] = [0.125, 0.03, 0.01];
 /// The weight of a parameter that is held, in points.
 const HEAVY: f64 = 1e4;
 const RESAMPLES: usize = 100;
+/// Where the search for the entries that an access loads begins, by the most that walks can load.
+const WALK_STARTS: [f64; 5] = [0.1, 0.2, 0.4, 0.6, 0.8];
 
 /// A parameter that is held while the others are fitted.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +45,10 @@ pub(crate) enum Fixed {
         of_lines: bool,
         at: f64,
     },
+    /// Entries of page tables that an access loads.
+    Loads {
+        at: f64,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -49,17 +58,18 @@ pub(crate) struct Staircase {
     /// What each level adds: a fixed part, and a part for each line.
     pub(crate) steps: Vec<(f64, f64)>,
     pub(crate) with_lines: bool,
+    pub(crate) walks: Walks,
     residual: f64,
 }
 
 impl Staircase {
     pub(crate) fn at(points: &Points, breaks: &[f64]) -> Self {
-        Self::at_but(points, breaks, None)
+        Self::at_but(points, breaks, Walks::default(), None)
     }
 
-    fn at_but(points: &Points, breaks: &[f64], fixed: Option<Fixed>) -> Self {
+    fn at_but(points: &Points, breaks: &[f64], walks: Walks, fixed: Option<Fixed>) -> Self {
         let each = points.each();
-        let mut normal = points.normal(breaks);
+        let mut normal = points.normal_with_walks(breaks, walks.loads);
         if let Some(Fixed::Cost { level, of_lines, at }) = fixed {
             // So heavy a point that the steps up to this level add up to the cost.
             let wanted = |i: usize| i / each <= level && i % each == usize::from(of_lines);
@@ -69,7 +79,17 @@ impl Staircase {
         let (found, residual) = normal.solve();
         let step = |part: &[f64]| (part[0], part.get(1).copied().unwrap_or(0.0));
         let steps = found.chunks(each).map(step).collect();
-        Self { breaks: breaks.to_vec(), steps, with_lines: points.with_lines, residual }
+        Self { breaks: breaks.to_vec(), steps, with_lines: points.with_lines, walks, residual }
+    }
+
+    /// With entries of page tables: as many as fit best, up to what walks can load; `None` if the
+    /// areas do not tell.
+    fn with_walks(&self, points: &Points, tables: Tables) -> Option<Self> {
+        let most = tables.most_loads();
+        let starts = WALK_STARTS.iter().map(|share| Walks { loads: share * most });
+        let tried = starts.map(|walks| Self::at_but(points, &self.breaks, walks, None));
+        let best = tried.min_by(|a, b| a.residual.total_cmp(&b.residual))?.refined(points, &FINER);
+        (walks::within(&best.breaks, points.range().1) && best.walks.loads <= most).then_some(best)
     }
 
     /// Moves each break by steps that become smaller, while the residual falls.
@@ -80,12 +100,14 @@ impl Staircase {
     /// With this parameter fixed, and the others where they fit best then; `None` if the order of
     /// breaks does not allow it.
     pub(crate) fn with(&self, points: &Points, fixed: Fixed) -> Option<Self> {
-        let mut breaks = self.breaks.clone();
-        if let Fixed::Break { k, at } = fixed {
-            breaks[k] = at;
+        let (mut breaks, mut walks) = (self.breaks.clone(), self.walks);
+        match fixed {
+            Fixed::Break { k, at } => breaks[k] = at,
+            Fixed::Loads { at } => walks.loads = at,
+            Fixed::Cost { .. } => (),
         }
         let ordered = breaks.windows(2).all(|pair| pair[0] < pair[1]);
-        let moved = || Self::at_but(points, &breaks, Some(fixed));
+        let moved = || Self::at_but(points, &breaks, walks, Some(fixed));
         ordered.then(|| moved().refined_but(points, &[0.06, 0.015], Some(fixed)))
     }
 
@@ -103,8 +125,18 @@ impl Staircase {
                         let mut breaks = self.breaks.clone();
                         breaks[k] *= factor;
                         let ordered = breaks.windows(2).all(|pair| pair[0] < pair[1]);
-                        let moved = Self::at_but(points, &breaks, fixed);
+                        let moved = Self::at_but(points, &breaks, self.walks, fixed);
                         if ordered && moved.residual < self.residual {
+                            self = moved;
+                        }
+                    }
+                }
+                if self.walks.loads > 0.0 && !matches!(fixed, Some(Fixed::Loads { .. })) {
+                    // It is known less well than a break, so it takes longer steps first.
+                    for factor in [4.0, -4.0, 1.0, -1.0].map(|steps: f64| (steps * octave).exp2()) {
+                        let walks = Walks { loads: self.walks.loads * factor };
+                        let moved = Self::at_but(points, &self.breaks, walks, fixed);
+                        if moved.residual < self.residual {
                             self = moved;
                         }
                     }
@@ -165,20 +197,32 @@ impl Staircase {
 
     pub(crate) fn parameters(&self) -> usize {
         let each = if self.with_lines { 2 } else { 1 };
-        each * self.steps.len() + self.breaks.len()
+        each * self.steps.len() + self.breaks.len() + usize::from(self.has_walks())
+    }
+
+    pub(crate) fn has_walks(&self) -> bool {
+        self.walks.loads > 0.0
     }
 
     /// Bayes' information criterion. A break counts twice: it is put where noise is best explained
-    /// by one, out of many places.
+    /// by one, out of many places. So do walks, which would take an unlikely curve's residuals.
     fn bic(&self, samples: usize) -> f64 {
         let n = samples as f64;
-        let counted = self.parameters() + self.breaks.len();
+        let counted = self.parameters() + self.breaks.len() + usize::from(self.has_walks());
         n * (self.residual / n).max(1e-12).ln() + counted as f64 * n.ln()
     }
 
     pub(crate) fn time(&self, area: f64, lines: f64) -> f64 {
         let parts = std::iter::once(1.0).chain(self.breaks.iter().map(|&from| beyond(from, area)));
-        parts.zip(&self.steps).map(|(part, step)| part * (step.0 + step.1 * lines)).sum()
+        let data: f64 = parts.zip(&self.steps).map(|(part, step)| part * (step.0 + step.1 * lines)).sum();
+        data + self.walks_time(area)
+    }
+
+    /// What entries of page tables that have spilt add to an access.
+    pub(crate) fn walks_time(&self, area: f64) -> f64 {
+        let spilt = self.breaks.iter().map(|&from| beyond(from * SCALE, area));
+        let steps = self.steps.iter().skip(1).map(|step| step.0 + step.1);
+        self.walks.loads * spilt.zip(steps).map(|(share, step)| share * step).sum::<f64>()
     }
 
     /// What an access costs in each level: the steps up to it, added.
@@ -212,10 +256,13 @@ pub(crate) struct Chosen {
     pub(crate) confirmed: Vec<bool>,
     /// Relative residuals of each half under the fit to the other half.
     pub(crate) held_back: Vec<f64>,
+    /// By how much the criterion is worse without walks; `None` where it prefers that.
+    pub(crate) no_walks: Option<f64>,
 }
 
-/// Fits samples; `None` if there are too few for two halves.
-pub(crate) fn choose(samples: &[Sample]) -> Option<Chosen> {
+/// Fits samples, with walks of these tables if they may be seen; `None` if there are too few for
+/// two halves.
+pub(crate) fn choose(samples: &[Sample], tables: Option<Tables>) -> Option<Chosen> {
     let mut areas: Vec<f64> = samples.iter().map(|s| s.area).collect();
     areas.sort_by(f64::total_cmp);
     areas.dedup();
@@ -225,8 +272,18 @@ pub(crate) fn choose(samples: &[Sample]) -> Option<Chosen> {
     let all = Staircase::of_each_number(samples);
     let scores: Vec<f64> = all.iter().map(|fit| fit.bic(samples.len())).collect();
     let index = (0..all.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b]))?;
-    let best = all[index].clone();
-    let worse = |other: Option<&f64>| other.map(|score| score - scores[index]);
+    let points = &Points::new(samples);
+    let with_walks = |fit: &Staircase| tables.and_then(|tables| fit.with_walks(points, tables));
+    let walked: Vec<Option<Staircase>> = all.iter().map(with_walks).collect();
+    let score = |fit: &Option<Staircase>| fit.as_ref().map_or(f64::INFINITY, |fit| fit.bic(samples.len()));
+    let walked_scores: Vec<f64> = walked.iter().map(score).collect();
+    let walked_index = (0..walked.len()).min_by(|&a, &b| walked_scores[a].total_cmp(&walked_scores[b]))?;
+    let no_walks = Some(scores[index] - walked_scores[walked_index]).filter(|&worse| worse > 0.0);
+    let (index, scores, best) = match (&walked[walked_index], no_walks) {
+        (Some(best), Some(_)) => (walked_index, walked_scores, best.clone()),
+        _ => (index, scores, all[index].clone()),
+    };
+    let worse = |other: Option<&f64>| other.map(|s| s - scores[index]).filter(|worse| worse.is_finite());
 
     let half = |odd: bool| -> Vec<Sample> {
         let place = |s: &Sample| areas.partition_point(|&area| area < s.area);
@@ -234,8 +291,10 @@ pub(crate) fn choose(samples: &[Sample]) -> Option<Chosen> {
     };
     let halves = [half(false), half(true)];
     let fits = halves.each_ref().map(|half| {
-        let mut all = Staircase::of_each_number(half);
-        all.swap_remove(index)
+        let fit = Staircase::of_each_number(half).swap_remove(index);
+        let tables = tables.filter(|_| no_walks.is_some());
+        let walked = tables.and_then(|tables| fit.with_walks(&Points::new(half), tables));
+        walked.unwrap_or(fit)
     });
     let has = |fit: &Staircase, at: f64| fit.breaks.iter().any(|&b| (b / at).log2().abs() < 0.5);
     let confirmed = best.breaks.iter().map(|&at| fits.iter().all(|fit| has(fit, at))).collect();
@@ -249,6 +308,7 @@ pub(crate) fn choose(samples: &[Sample]) -> Option<Chosen> {
         best,
         confirmed,
         held_back,
+        no_walks,
     })
 }
 
@@ -267,7 +327,7 @@ fn resample(samples: &[Sample], best: &Staircase) -> Vec<Staircase> {
         });
         let dealt: Vec<Sample> = dealt.collect();
         let points = Points::new(&dealt);
-        Staircase::at(&points, &best.breaks).refined(&points, &[0.06, 0.02, 0.005])
+        Staircase::at_but(&points, &best.breaks, best.walks, None).refined(&points, &[0.06, 0.02, 0.005])
     };
     (0..RESAMPLES).map(&mut once).collect()
 }
@@ -292,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_known_hierarchy_is_found_again() {
-        let chosen = choose(&known()).expect("enough areas");
+        let chosen = choose(&known(), None).expect("enough areas");
         assert_eq!(chosen.best.steps.len(), 4, "{:?}", chosen.best);
         for (found, known) in chosen.best.breaks.iter().zip([32768.0, 1048576.0, 16777216.0]) {
             assert!((found / known - 1.0_f64).abs() < 0.15, "{:?}", chosen.best);
@@ -305,11 +365,11 @@ mod tests {
     #[test]
     fn a_flat_curve_has_one_level() {
         let flat: Vec<Sample> = known().iter().map(|s| Sample { time: 5.0, ..*s }).collect();
-        assert_eq!(choose(&flat).expect("enough areas").best.steps.len(), 1);
+        assert_eq!(choose(&flat, None).expect("enough areas").best.steps.len(), 1);
     }
 
     #[test]
     fn few_areas_are_not_fitted() {
-        assert!(choose(&known()[..11]).is_none());
+        assert!(choose(&known()[..11], None).is_none());
     }
 }

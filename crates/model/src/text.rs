@@ -3,6 +3,7 @@
 use crate::bends::{Bend, Curve};
 use crate::fit::{Fit, Of, Residual};
 use crate::identify::Identifiable;
+use crate::walks::Tables;
 use std::fmt::Write;
 use units::Quantity;
 
@@ -25,6 +26,17 @@ fn one(fit: &Fit) -> String {
         };
         // Writing to a `String` does not fail.
         let _ = writeln!(text, "  {}  costs {cost}; up to {}", number + 1, show(&level.size));
+    }
+    if let Some(walks) = &fit.walks {
+        let whose = match walks.tables {
+            Tables::Own => "page tables",
+            Tables::Host => "the host's page tables",
+            Tables::GuestAndHost => "page tables, the guest's and the host's together",
+        };
+        let (loads, cost) = (show(&walks.loads), show(&walks.cost));
+        let _ = writeln!(text, "  walks: {loads} loads of entries of {whose}, an access");
+        let _ = writeln!(text, "  they spill as data do, and add {cost} in the largest area");
+        let _ = writeln!(text, "  BIC without this term {:+.1}", walks.without);
     }
     let _ = writeln!(text, "  off by {}; areas held back: {}", off(fit.residual), off(fit.held_back));
     if !fit.is_good() {

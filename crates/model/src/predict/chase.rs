@@ -30,7 +30,8 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
         let from_memory = line * memory_share(&levels, known, area);
         (measured, levels, Source::Curve, why, from_memory)
     };
-    let (time, levels, source, why, from_memory) = match latency::fitted(curve, None) {
+    let guest = known.machine.host.virtualization.is_guest();
+    let (time, levels, source, why, from_memory) = match latency::fitted(curve, None, guest) {
         None => from_curve("the measured curve: too few points for a fit of levels".to_owned()),
         Some(fitted) if !fitted.fit.is_good() => {
             let off = 100.0 * fitted.fit.held_back.median;

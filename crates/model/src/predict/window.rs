@@ -27,7 +27,8 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access, size: Bytes) -> Result<
     if access.area.0 > largest {
         remarks.push(format!("the largest area measured is {}", Bytes(largest)));
     }
-    let fitted = windows::fitted(windows, &pages, false, None);
+    let guest = known.machine.host.virtualization.is_guest();
+    let fitted = windows::fitted(windows, &pages, false, None, guest);
     let good = fitted.as_ref().filter(|fitted| fitted.fit.is_good());
     let (time, levels, source, why) = if let Some(fitted) = good {
         let off = fitted.fit.held_back.p90;
