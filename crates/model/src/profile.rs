@@ -9,6 +9,10 @@ use crate::staircase::{Fixed, Staircase};
 const T: f64 = 1.96;
 const T_FOR_FEW: f64 = 2.4;
 
+/// By how much farther parameters may lie where walks are among them, which the same points chose:
+/// without it intervals held 92.9% of the costs of 300 made-up machines.
+const CHOSEN: f64 = 1.1;
+
 /// Octaves of the first step outwards, and as far as a parameter is followed.
 const FIRST: f64 = 0.01;
 const FARTHEST: f64 = 3.0;
@@ -26,7 +30,8 @@ pub(crate) fn interval(
     let n = points.len() as f64;
     // Degrees of freedom.
     let left = (n - best.parameters() as f64).max(1.0);
-    let t = T + T_FOR_FEW / left;
+    let chosen = if best.has_walks() { CHOSEN } else { 1.0 };
+    let t = chosen * (T + T_FOR_FEW / left);
     let most = best.residual().max(1e-12) * (1.0 + t * t / left);
     let inside = |octaves: f64| {
         let moved = best.with(points, fixed(value * octaves.exp2()));
