@@ -68,6 +68,16 @@ int main(int argc, char **argv) {
         printf("%ld\n", (t[1].tv_sec - t[0].tv_sec) * 1000000 + (t[1].tv_nsec - t[0].tv_nsec) / 1000);
         return 0;
     }
+    if (!strcmp(argv[1], "misses")) {
+        enum { MANY = 1 << 23 };
+        static void *large[MANY];
+        for (long i = 0, at = 0; i < MANY; i++) {
+            long next = (at * 1664525 + 1013904223) % MANY;
+            large[at] = &large[next];
+            at = next;
+        }
+        for (p = large;;) gone_through = p = chase(p, 1000000);
+    }
     if (!strcmp(argv[1], "naps")) {
         for (long n = atol(argv[2]); n--;) {
             gone_through = p = chase(p, 30000);
@@ -395,15 +405,15 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
 #[test]
 fn a_primary_that_sleeps_often_has_guests() {
     let place = place();
-    // A guest that gives way at its loads: one that takes its whole quantum is too dear for a
-    // primary whose loads hit.
+    // A guest that gives way at its loads, since they miss: one that takes its whole quantum is too
+    // dear for a primary whose loads hit.
     let arguments = [
         "--choose",
         "every-load",
         "--max-slowdown",
-        "1000%",
+        "10000%",
         "--scavenger",
-        "./p spin",
+        "./p misses",
         "--record",
         "run.json",
         "--",

@@ -466,6 +466,10 @@ impl Runner<'_> {
                 if !asked && (!scavenger || to == Value::Spin) {
                     return Err("switches without testing whether to skip the switch");
                 }
+                // Handlers run in a context without slots, which nobody may save to.
+                if !state.facts.asked {
+                    return Err("switches without asking for another context");
+                }
                 let rip = state.kept.rip.ok_or("switches without storing a resume address")?;
                 // A guest's turns are all alike.
                 let is_spin = !scavenger && to == Value::Spin;
@@ -515,14 +519,17 @@ impl Runner<'_> {
             (When::Always, _) => return self.wait(to, taken),
             (When::Equal, Flags::Alone) => {
                 (taken.facts.met, taken.facts.may_set) = (true, true);
+                taken.facts.owes_switch = false;
+                state.facts.asked = true;
                 state.facts.others = true;
             }
             (When::NotEqual, Flags::Alone) => {
-                taken.facts.others = true;
+                (taken.facts.others, taken.facts.asked) = (true, true);
                 (state.facts.met, state.facts.may_set) = (true, true);
+                state.facts.owes_switch = false;
             }
-            (When::Equal, Flags::Unspun) => state.facts.spun = true,
-            (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
+            (When::Equal, Flags::Unspun) => (state.facts.spun, state.facts.asked) = (true, true),
+            (When::NotEqual, Flags::Unspun) => (taken.facts.spun, taken.facts.asked) = (true, true),
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {
                 (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);

@@ -141,6 +141,8 @@ pub(crate) struct Facts {
     pub(crate) owes_switch: bool,
     /// Another context is in the ring.
     pub(crate) others: bool,
+    /// Another context was asked for, and found: in the ring, or named by SPIN.
+    pub(crate) asked: bool,
     /// It is a yield's turn that is not passed by.
     pub(crate) turn: bool,
     /// Another context is named for busy-waiting.
@@ -180,6 +182,7 @@ impl State {
                 may_set: false,
                 owes_switch: false,
                 others: false,
+                asked: false,
                 turn: false,
                 spun: false,
                 switched: false,
@@ -249,6 +252,7 @@ impl State {
         facts.may_set &= others.may_set;
         facts.owes_switch |= others.owes_switch;
         facts.others &= others.others;
+        facts.asked &= others.asked;
         facts.turn &= others.turn;
         facts.spun &= others.spun;
         facts.switched |= others.switched;

@@ -76,9 +76,14 @@ fn a_site_that_is_off_uses_budget() {
     assert!(!spoilt(jns, &[0x0f, 0x88]).is_empty(), "used up from the first");
     assert!(!spoilt(jne, &[0x0f, 0x84]).is_empty(), "off where it is on");
     // What the budget becomes, and of whom.
-    let refill = behind + at(&rewritten[behind..], REFILL)[0];
+    // `mov gs:[BUDGET], r32`, not the one of a number.
+    let stores = |&place: &usize| rewritten[behind + place - 2] == 0x89;
+    let refill = behind + at(&rewritten[behind..], REFILL).into_iter().find(stores).expect("a refill");
     assert!(!spoilt(refill + 1, &[0x2c]).is_empty(), "another word of the area");
     let quantum = behind + rewritten[behind..].iter().position(|&byte| byte == 0xa0).expect("QUANTUM");
     assert!(quantum < refill, "loaded before");
+    // In a context that is alone, nothing is saved: `cmp N, S; je past`.
+    let alone = quantum - 9 + at(&rewritten[quantum - 9..quantum], &[0x0f, 0x84])[0];
+    assert!(!spoilt(alone, &[0x66, 0x0f, 0x1f, 0x44, 0, 0]).is_empty(), "whoever is next");
     assert!(!spoilt(quantum, &[0xa8]).is_empty(), "another register's slot");
 }

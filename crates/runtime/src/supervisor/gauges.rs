@@ -199,6 +199,8 @@ mod tests {
         let row = home.scavenger();
         assert_eq!((row.turns.load(Relaxed), row.work_ticks.load(Relaxed)), (10, 0));
         home.gauge_notes().from_aboard.store(1, Relaxed);
+        home.gauge_notes().of_sites.store(1, Relaxed);
+        guest.sites.store(1, Relaxed);
         home.gauge().ticks.store(50_f64.to_bits(), Relaxed);
         for taken in [1, 1, 2, 3] {
             home.gauge().taken.store(taken, Relaxed);

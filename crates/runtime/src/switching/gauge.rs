@@ -69,6 +69,11 @@ fn set_longer(area: &Area, are: bool) {
     }
 }
 
+/// So many yields of usual turns, or fewer of longer ones. The thread's.
+fn of_turns(area: &Area, yields: u32) -> u32 {
+    if area.gauge().usual_quantum.load(Relaxed) != 0 { yields / LONGER } else { yields }
+}
+
 /// A home's thread is about to park: whether it goes on to its next yields first, to be timed. Its
 /// hook stays.
 pub(crate) fn goes_on(area: &Area) -> bool {
@@ -93,13 +98,14 @@ pub(crate) fn goes_on(area: &Area) -> bool {
                 set_longer(area, true);
             }
             words.began.store(now, Relaxed);
-            words.left.store(FIRST as i32 - 1, Relaxed);
+            words.left.store(of_turns(area, FIRST) as i32 - 1, Relaxed);
         }
         1 => {
             let took = now.saturating_sub(words.began.load(Relaxed)).max(1);
+            let [first, least] = [FIRST, LEAST].map(|yields| of_turns(area, yields));
             let yields = |parts: u64| {
-                let wanted = u64::from(words.warm_ticks.load(Relaxed)) / parts * u64::from(FIRST) / took;
-                (wanted.min(u64::from(MOST)) as u32).max(LEAST) as i32 - 1
+                let wanted = u64::from(words.warm_ticks.load(Relaxed)) / parts * u64::from(first) / took;
+                (wanted.min(u64::from(MOST)) as u32).max(least) as i32 - 1
             };
             words.lap_yields.store(yields(PARTS), Relaxed);
             words.left.store(yields(1), Relaxed);

@@ -100,6 +100,10 @@
 //!         jne   go
 //!         sub   dword gs:[28h], 2   no: a bound yield
 //!         jns   past
+//!         mov   dword gs:[28h], 1000
+//!         mov   rcx, [rsi]          another one in the ring?
+//!         cmp   rcx, rsi
+//!         je    past
 //!         mov   ecx, [rsi-60h]      for whoever is next
 //!         mov   gs:[28h], ecx
 //!         mov   rcx, [rsi]
@@ -235,17 +239,23 @@ impl YieldRequest<'_> {
 
     /// Behind a comparison with SPIN: goes on behind this where another context is named, or the
     /// budget is used up; else at `past`. `next` holds the next context.
-    fn ask_budget(&self, asm: &mut Assembler, held: Option<(Register, Register)>, past: Label) {
+    fn ask_budget(&self, asm: &mut Assembler, base: Register, held: Option<Register>, past: Label) {
         let Some((cost, quantum)) = self.off() else { return asm.jump_if_equal(past) };
         let go = asm.label();
         asm.jump_if_not_equal(go);
         asm.subtract_area32(area::BUDGET, cost);
         asm.jump_if_not_negative(past);
-        if let Some((next, base)) = held {
+        asm.set_area32(area::BUDGET, quantum);
+        // Where nobody else is in the ring, slots are not to be written: a quiet context has none.
+        if let Some(next) = held {
+            asm.load(next, base, context::NEXT);
+            asm.compare(next, base);
+            asm.jump_if_equal(past);
             take_quantum(asm, base, next);
             asm.load(next, base, context::NEXT);
         } else {
-            asm.set_area32(area::BUDGET, quantum);
+            asm.compare_with(base, base, context::NEXT);
+            asm.jump_if_equal(past);
         }
         asm.place(go);
     }
@@ -495,7 +505,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         asm.place(go);
     } else {
         ask(asm);
-        wanted.ask_budget(asm, next.map(|next| (next, base)), skip);
+        wanted.ask_budget(asm, base, next, skip);
     }
     wanted.count_pass(asm, past);
     asm.append(&wanted.fetch.prefetches);
@@ -563,7 +573,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         asm.place(go);
     } else {
         ask(asm);
-        wanted.ask_budget(asm, None, enough);
+        wanted.ask_budget(asm, RAX, None, enough);
     }
     wanted.count_pass(asm, if switched.is_some() { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {

@@ -44,8 +44,9 @@ impl SampleStep {
         if miss <= 0.0 || self.rate <= 0.0 {
             return;
         }
-        // Beyond a miss, guests gain what the primary loses, which is what it may.
-        let late = 1.0 + f64::from(self.page.max_slowdown) / 1e6;
+        // Beyond a miss, guests gain what the primary loses, which is what it may: but two misses
+        // are long enough for their switches.
+        let late = 1.0 + (f64::from(self.page.max_slowdown) / 1e6).min(1.0);
         let factor = factor(absence.ticks[0] / self.rate, guests, late * miss, switch);
         for home in self.guests(region) {
             let own = home.own();
