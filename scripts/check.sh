@@ -2,7 +2,8 @@
 # The short tests, for each change: formatting, lints, the house rules, all unit tests, each verb
 # once. `make test` has the rest. Nothing is installed; what is missing is named.
 #
-# All of it uses cargo's profile for tests and the same features, as `make test` does: what one has built the other uses.
+# All of it uses cargo's profile for tests and the same features, as `make test` does: what one has
+# built the other uses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

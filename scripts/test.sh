@@ -2,10 +2,10 @@
 # All tests that this place allows. What is missing is installed if this is Debian and we are root;
 # otherwise what cannot be tested is named, with the reason, at the end.
 #
-# One build serves all: cargo's profile for tests, with the features that packages have. Real programs meet its binary too, whose rewriter
-# takes a quarter more CPU time than the release build's; the runtime inside is the same file in
-# both, since its build does not depend on the profile. The release build is tried by `make
-# test-long` and `make test-harvest`.
+# One build serves all: cargo's profile for tests, with the features that packages have. Real
+# programs meet its binary too, whose rewriter takes a quarter more CPU time than the release
+# build's; the runtime inside is the same file in both, since its build does not depend on the
+# profile. The release build is tried by `make test-long` and `make test-harvest`.
 #
 # To add a need: a line `need`. To add a step: a line `step`.
 set -euo pipefail

@@ -10,8 +10,8 @@
 //! A term of this form is also what a TLB with a reach of `b_k` adds. Entries of page tables spill
 //! from the same levels, at larger areas ([`walks`]), where the criterion prefers that.
 //!
-//! For windows, each `d_k` is a fixed part and a part for each line. Costs do not fall from level to
-//! level, so no `d_k` is negative. Residuals are relative to the measured time.
+//! For windows, each `d_k` is a fixed part and a part for each line. Costs do not fall from level
+//! to level, so no `d_k` is negative. Residuals are relative to the measured time.
 //!
 //! Intervals come from the profile likelihood, those of costs near zero and of predictions from
 //! residuals dealt out anew. Of six hundred made-up machines, they held the truth in 94% to 95% of

@@ -90,8 +90,8 @@ fn intervals_hold_the_truth_and_levels_are_counted() {
     assert!(wrong.len() < 10, "of {machines} machines: {wrong:?} (seed, levels, found)");
 }
 
-/// Four levels as processors have them, areas from 4 KiB to 8 GiB, and so many entries of page
-/// tables that an access loads.
+/// Four levels as processors have them, areas from 4 KiB to 8 GiB, and the number of entries of
+/// page tables that an access loads.
 fn with_tables(seed: u64, loads: f64) -> Known {
     let mut random = Rng::new(1000 + seed);
     let breaks: Vec<f64> = [(14.9, 15.6), (19.5, 21.0), (24.0, 25.5)]

@@ -1,8 +1,8 @@
 //! Walks of the page tables: what an access pays for tables that grow with its area.
 //!
 //! A TLB that is missed adds a step at its reach, as a cache does. That is not all: a walk's last
-//! load reads the page's entry, eight bytes of an area of its own, which spills from one cache after
-//! the other as the data did:
+//! load reads the page's entry, eight bytes of an area of its own, which spills from one cache
+//! after the other as the data did:
 //!
 //! ```text
 //! data      b_1   b_2           b_3            what is behind b_k costs d_k more

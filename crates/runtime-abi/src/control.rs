@@ -230,7 +230,7 @@ pub struct ScavengerRow {
     pub turns_to_bounds: AtomicU64,
     pub site_turn: AtomicU64,
     /// Gauges of how long a turn takes at home: how many, and the sums of their figures and of the
-    /// squares of these, in units of so many ticks; floating-point numbers by their bits.
+    /// squares of these, in units of that many ticks; floating-point numbers by their bits.
     pub turn_unit: AtomicU64,
     pub gauges: AtomicU64,
     pub gauge_sum: AtomicU64,

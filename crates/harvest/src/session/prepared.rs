@@ -52,7 +52,7 @@ fn most_quantum(plan: &Plan) -> u32 {
     (plan.prices.cycles_in(absence) / ring / 2.0).clamp(0.0, f64::from(i32::MAX)) as u32
 }
 
-/// What so many cycles take; none, where nobody knows.
+/// What these cycles take; none, where nobody knows.
 fn time(prices: &Prices, cycles: f64) -> Duration {
     let hertz = prices.clock.value().filter(|hertz| *hertz > 0.0);
     hertz.map_or(Duration::ZERO, |hertz| Duration::from_secs_f64((cycles / hertz).clamp(0.0, 1e-6)))

@@ -84,6 +84,6 @@ fn a_site_that_is_off_uses_budget() {
     assert!(quantum < refill, "loaded before");
     // In a context that is alone, nothing is saved: `cmp N, S; je past`.
     let alone = quantum - 9 + at(&rewritten[quantum - 9..quantum], &[0x0f, 0x84])[0];
-    assert!(!spoilt(alone, &[0x66, 0x0f, 0x1f, 0x44, 0, 0]).is_empty(), "whoever is next");
+    assert!(!spoilt(alone, &[0x66, 0x0f, 0x1f, 0x44, 0, 0]).is_empty(), "saved there");
     assert!(!spoilt(quantum, &[0xa8]).is_empty(), "another register's slot");
 }

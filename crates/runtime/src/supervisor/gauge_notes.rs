@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
+use runtime_abi::control::ScavengerRow;
 
 /// The last gauges make a price: their median, since some come upon a system call, a fault, or
 /// another thread on their processor.
@@ -117,6 +118,13 @@ impl GaugeNotes {
     /// Too few to tell anything.
     pub(super) fn are_few(&self) -> bool {
         (self.count.load(Relaxed) as usize) < FEW
+    }
+}
+
+/// What the launcher is told of gauges counts no more.
+pub(super) fn forget(row: &ScavengerRow) {
+    for word in [&row.gauges, &row.gauge_sum, &row.gauge_squares] {
+        word.store(0, Relaxed);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::layout::area::Area;
 use crate::layout::context::Context;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
-use crate::supervisor::gauge_notes::GaugeNotes;
+use crate::supervisor::gauge_notes::{self, GaugeNotes};
 use crate::supervisor::guest_sites;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
@@ -105,7 +105,7 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
     }
     if notes.of_aboard.load(Relaxed) != before {
         // What those at home say does not count any more.
-        forget(row);
+        gauge_notes::forget(row);
     }
     row.turn_unit.store(unit.to_bits(), Relaxed);
     let (Some(price), ticks) = (notes.price(), ticks / unit) else { return };
@@ -116,13 +116,6 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
         page::add(&row.gauges, 1);
         page::add_number(&row.gauge_sum, ticks);
         page::add_number(&row.gauge_squares, ticks * ticks);
-    }
-}
-
-/// What gauges said does not count any more.
-pub(crate) fn forget(row: &ScavengerRow) {
-    for word in [&row.gauges, &row.gauge_sum, &row.gauge_squares] {
-        word.store(0, Relaxed);
     }
 }
 

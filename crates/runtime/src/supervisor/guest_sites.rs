@@ -1,14 +1,14 @@
 //! Whether a guest's site yields are on.
 //!
 //! Where its loads miss, a guest that gives way at them is back when its line is there. Where they
-//! hit, it gives the rest of its host's wait away, and comes hardly forward. So gauges time turns of
-//! both kinds, to the next site or bound and to the next bound, and sites are on where turns of all
+//! hit, it gives the rest of its host's wait away, and comes hardly forward. So gauges time turns
+//! of both kinds, to the next site or bound and to the next bound, and sites are on where turns of all
 //! guests to them use up some of the host's miss, and are shorter than those to bounds. Until that
 //! is known they are on: nobody is away for long then.
 
 use crate::layout::area::Area;
-use crate::supervisor::gauge_notes::GaugeNotes;
-use crate::supervisor::{Supervisor, gauges};
+use crate::supervisor::Supervisor;
+use crate::supervisor::gauge_notes::{self, GaugeNotes};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Between two gauges of turns of the kind that a guest does not have.
@@ -18,7 +18,7 @@ const OTHER_KIND_NS: u64 = 500_000_000;
 const PART_OF_MISS: f64 = 0.2;
 /// Sites that are on stay so down to this part of it.
 const STAYS: f64 = 0.75;
-/// A turn is to be longer than so many switches.
+/// A turn is to be longer than this number of switches.
 const SWITCHES: f64 = 2.0;
 /// Turns of the two kinds that are as long, but for this part, are the same: the guest hardly comes
 /// to sites.
@@ -43,7 +43,7 @@ fn lacks_other(notes: &GaugeNotes, on: bool) -> bool {
     if on { sites && !bounds } else { bounds && !sites }
 }
 
-/// Whether the sites of one of so many guests are to be on; `miss` and `switch` in ticks.
+/// Whether the sites of one of these guests are to be on; `miss` and `switch` in ticks.
 fn pay(home: &Area, guests: u32, miss: f64, switch: f64) -> bool {
     let (own, notes) = (home.own(), home.gauge_notes());
     let on = own.sites.load(Relaxed) != 0;
@@ -61,7 +61,7 @@ fn pay(home: &Area, guests: u32, miss: f64, switch: f64) -> bool {
 }
 
 impl Supervisor {
-    /// Switches a guest's sites where that pays; it is, or will be, with so many in one ring. True:
+    /// Switches a guest's sites where that pays; `guests` are in its ring, or will be. True:
     /// the ring's thread is to follow.
     pub(crate) fn switch_sites(&self, home: &Area, guests: u32) -> bool {
         let miss = self.page.miss_ps as f64 / 1000.0 * self.clock.rate;
@@ -71,7 +71,7 @@ impl Supervisor {
             return false;
         }
         home.gauge_notes().forget();
-        gauges::forget(home.scavenger());
+        gauge_notes::forget(home.scavenger());
         true
     }
 }

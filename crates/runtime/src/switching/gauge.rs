@@ -69,7 +69,7 @@ fn set_longer(area: &Area, are: bool) {
     }
 }
 
-/// So many yields of usual turns, or fewer of longer ones. The thread's.
+/// These yields of usual turns, or fewer of longer ones. The thread's.
 fn of_turns(area: &Area, yields: u32) -> u32 {
     if area.gauge().usual_quantum.load(Relaxed) != 0 { yields / LONGER } else { yields }
 }
@@ -93,7 +93,7 @@ pub(crate) fn goes_on(area: &Area) -> bool {
             }
             words.warm_ticks.store(ticks, Relaxed);
             if words.at_sites.load(Relaxed) == 0 {
-                // Only the hook at bounds stays. Where the supervisor hooks again, the gauge is off.
+                // Only the hook at bounds stays. If the supervisor hooks again, the gauge is off.
                 area.own().spin.store(area.own().pointer(), Release);
                 set_longer(area, true);
             }

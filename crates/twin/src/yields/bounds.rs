@@ -1,6 +1,6 @@
 //! The places of a scavenger's bound yields, and what each subtracts from the budget: the longest
-//! way, by static estimate, to the next yield. Every cycle of the control flow graph and every entry
-//! has a bound yield or a site yield, so that every way through the program meets them.
+//! way, by static estimate, to the next yield. Every cycle of the control flow graph and every
+//! entry has a bound yield or a site yield, so that every way through the program meets them.
 //!
 //! A site yield that is off is a bound yield, and subtracts like one. Those of siblings cannot be
 //! off: the way from them to the next yield is not counted, so it is kept short.
@@ -99,8 +99,8 @@ impl Bounded {
     }
 }
 
-/// Chooses the places; `costs` are those of the unit's instructions, `first` is where its entry's yield may go at the earliest (behind an `endbr64`, which a
-/// patched entry leaves out).
+/// Chooses the places; `costs` are those of the unit's instructions, `first` is where its entry's
+/// yield may go at the earliest (behind an `endbr64`, which a patched entry leaves out).
 pub(crate) fn place(
     cfg: &Cfg,
     dominators: &Dominators,

@@ -104,7 +104,7 @@
 //!         mov   rcx, [rsi]          another one in the ring?
 //!         cmp   rcx, rsi
 //!         je    past
-//!         mov   ecx, [rsi-60h]      for whoever is next
+//!         mov   ecx, [rsi-60h]      for the next one
 //!         mov   gs:[28h], ecx
 //!         mov   rcx, [rsi]
 //! go:     prefetcht0 [rax]
@@ -152,6 +152,7 @@ pub(crate) mod leaves;
 pub(crate) mod load_store_balance;
 pub(crate) mod operands;
 pub(crate) mod registers;
+mod sites_off;
 pub(crate) mod sunk_restores;
 pub(crate) mod tls;
 
@@ -231,35 +232,6 @@ impl YieldRequest<'_> {
         if self.purpose == Purpose::Spin || self.off().is_some() { context::SPIN } else { context::NEXT }
     }
 
-    /// Of a site yield that can be off: what it takes from the budget then, and what that is set
-    /// to.
-    fn off(&self) -> Option<(u32, u32)> {
-        self.off_cost.zip(self.quantum).filter(|_| self.purpose == Purpose::Site)
-    }
-
-    /// Behind a comparison with SPIN: goes on behind this where another context is named, or the
-    /// budget is used up; else at `past`. `next` holds the next context.
-    fn ask_budget(&self, asm: &mut Assembler, base: Register, held: Option<Register>, past: Label) {
-        let Some((cost, quantum)) = self.off() else { return asm.jump_if_equal(past) };
-        let go = asm.label();
-        asm.jump_if_not_equal(go);
-        asm.subtract_area32(area::BUDGET, cost);
-        asm.jump_if_not_negative(past);
-        asm.set_area32(area::BUDGET, quantum);
-        // Where nobody else is in the ring, slots are not to be written: a quiet context has none.
-        if let Some(next) = held {
-            asm.load(next, base, context::NEXT);
-            asm.compare(next, base);
-            asm.jump_if_equal(past);
-            take_quantum(asm, base, next);
-            asm.load(next, base, context::NEXT);
-        } else {
-            asm.compare_with(base, base, context::NEXT);
-            asm.jump_if_equal(past);
-        }
-        asm.place(go);
-    }
-
     /// Live general registers that have a slot.
     fn general(&self) -> impl Iterator<Item = Register> {
         let live = self.live;
@@ -337,7 +309,7 @@ impl YieldRequest<'_> {
         asm.store(base, context::RIP, free);
         match next {
             Some(next) => asm.copy(RAX, next),
-            None if self.off().is_some() => load_next(asm, base, free),
+            None if self.off().is_some() => sites_off::load_next(asm, base, free),
             None => asm.load(RAX, base, self.next()),
         }
         asm.store_area(area::CUR, RAX);
@@ -378,14 +350,6 @@ impl YieldRequest<'_> {
         }
     }
 
-    /// Where a bound yield's context goes on from a switch: rax holds it, and what is in other
-    /// registers does not matter.
-    fn refill_budget(&self, asm: &mut Assembler) {
-        if matches!(self.purpose, Purpose::Bound(_)) {
-            take_quantum(asm, RAX, 1);
-        }
-    }
-
     /// Where a bound yield met nobody.
     fn set_budget(&self, asm: &mut Assembler) {
         if let (Purpose::Bound(_), Some(quantum)) = (self.purpose, self.quantum) {
@@ -415,26 +379,6 @@ impl YieldRequest<'_> {
     /// Whether the switch lies in the cold part.
     fn is_cold(&self) -> bool {
         self.purpose != Purpose::Site || self.quantum.is_none()
-    }
-}
-
-/// Sets the budget to what the context in `base` is to have; `free` is overwritten.
-fn take_quantum(asm: &mut Assembler, base: Register, free: Register) {
-    asm.load32(free, base, context::QUANTUM);
-    asm.store_area32(area::BUDGET, free);
-}
-
-/// Loads the next context into rax, of a site yield that can be off; `free` may be used.
-fn load_next(asm: &mut Assembler, base: Register, free: Register) {
-    let over = asm.label();
-    asm.load(free, base, context::SPIN);
-    asm.compare(free, base);
-    asm.jump_if_not_equal(over);
-    take_quantum(asm, base, free);
-    asm.load(free, base, context::NEXT);
-    asm.place(over);
-    if free != RAX {
-        asm.copy(RAX, free);
     }
 }
 

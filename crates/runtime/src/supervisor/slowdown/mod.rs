@@ -3,7 +3,8 @@
 //! [`sampler`] orders samples and judges them, [`controller`] decides how many guests there may be
 //! and when. Its parts: [`samples`] and [`solo_pace`] put samples together, [`cache_recovery`] says
 //! what guests displaced, [`idle_server`] knows threads that sleep often ([`idle_server_sampler`]:
-//! what their samples are), [`long_stays`] are guests that stay for too long, [`quanta`] how long guests run at once.
+//! what their samples are), [`long_stays`] are guests that stay for too long, [`quanta`] how long
+//! guests run at once.
 
 pub(crate) mod cache_recovery;
 pub(crate) mod controller;

@@ -21,7 +21,7 @@ const STEP: f64 = 1.5;
 /// No quantum is shorter, in cycles.
 const LEAST: f64 = 32.0;
 
-/// By what the quanta of so many guests are to be multiplied; times in nanoseconds.
+/// By what the quanta of these guests are to be multiplied; times in nanoseconds.
 fn factor(absence: f64, guests: f64, miss: f64, switch: f64) -> f64 {
     let wanted = (PART_OF_MISS * miss).max(guests * BUSY_SWITCHES * switch);
     let factor = wanted / absence.max(1.0);
