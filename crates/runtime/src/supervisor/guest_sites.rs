@@ -2,7 +2,7 @@
 //!
 //! Where its loads miss, a guest that gives way at them is back when its line is there. Where they
 //! hit, it gives the rest of its host's wait away, and comes hardly forward. So gauges time turns
-//! of both kinds, to the next site or bound and to the next bound, and sites are on where turns of all
+//! of both kinds, to the next site or bound and to the next bound. Sites are on where turns of all
 //! guests to them use up some of the host's miss, and are shorter than those to bounds. Until that
 //! is known they are on: nobody is away for long then.
 
