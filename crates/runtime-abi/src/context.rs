@@ -16,7 +16,7 @@ pub const FLAGS: i32 = 0x20;
 /// off.
 pub const SPIN: i32 = 0x28;
 /// What the context's budget is set to: 32 bits, where the slot of the stack pointer would be,
-/// which has a word of its own. Never more than its twins were made for.
+/// which has a word of its own. The runtime's.
 pub const QUANTUM: i32 = slot(4);
 /// From here to [`vector`]`(0)` everything is the runtime's.
 pub const RUNTIME: i32 = 0x30;

@@ -1,6 +1,7 @@
 //! The proof against kinds of code that compilers seldom write, and against damaged files.
 #![forbid(unsafe_code)]
 
+mod assembled;
 mod bare;
 mod conventions;
 mod data_among_code;

@@ -1,7 +1,7 @@
 //! Prefetch twins: accepted as they are made, and rejected once the prefetch is anything else.
 
+use super::assembled::{assembled, at};
 use gleaner_proof::{Refusal, Rule, check};
-use std::process::Command;
 
 /// A loop over an array, whose load is at a known place behind a mark.
 const SOURCE: &str = "
@@ -21,20 +21,6 @@ ret
 const LOAD: &[u8] = &[0x48, 0x03, 0x04, 0xf7];
 /// `prefetcht0 0x1000(%rdi,%rsi,8)`
 const PREFETCH: &[u8] = &[0x0f, 0x18, 0x8c, 0xf7, 0, 0x10, 0, 0];
-
-fn assembled(source: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (from, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&from, source).expect("a file");
-    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&from).arg("-o").arg(&to).output();
-    let done = done.expect("a compiler");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    std::fs::read(to).expect("what was assembled")
-}
-
-fn at(file: &[u8], bytes: &[u8]) -> Vec<usize> {
-    (0..file.len()).filter(|&at| file[at..].starts_with(bytes)).collect()
-}
 
 #[test]
 fn a_prefetch_is_all_that_a_prefetch_twin_may_hold() {

@@ -1,8 +1,8 @@
 //! Site yields of guests, which may be off: accepted as they are made, and rejected where one that
 //! is off would neither yield nor use budget.
 
+use super::assembled::{assembled, at};
 use gleaner_proof::{Refusal, Rule, check};
-use std::process::Command;
 
 /// A chase through a list, whose load is at a known place behind a mark.
 const SOURCE: &str = "
@@ -24,10 +24,6 @@ const CHARGE: &[u8] = &[0x65, 0x83, 0x2c, 0x25, 0x28, 0, 0, 0];
 /// `mov gs:[BUDGET], `
 const REFILL: &[u8] = &[0x25, 0x28, 0, 0, 0];
 
-fn at(file: &[u8], bytes: &[u8]) -> Vec<usize> {
-    (0..file.len()).filter(|&at| file[at..].starts_with(bytes)).collect()
-}
-
 fn rules(original: &[u8], rewritten: &[u8]) -> Vec<Rule> {
     match check(original, rewritten) {
         Ok(_) => Vec::new(),
@@ -38,12 +34,7 @@ fn rules(original: &[u8], rewritten: &[u8]) -> Vec<Rule> {
 
 #[test]
 fn a_site_that_is_off_uses_budget() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (from, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&from, SOURCE).expect("a file");
-    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&from).arg("-o").arg(&to).output();
-    assert!(done.expect("a compiler").status.success());
-    let original = std::fs::read(to).expect("what was assembled");
+    let original = assembled(SOURCE);
     let [load] = at(&original, LOAD)[..] else { panic!("one load") };
     let module = image::Module::analyse(&original, None).expect("an ELF file");
     let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;

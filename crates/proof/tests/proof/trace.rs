@@ -1,7 +1,7 @@
 //! Trace twins: accepted as they are made, and rejected once an entry is anything else.
 
+use super::assembled::{assembled, at};
 use gleaner_proof::{Refusal, Rule, check};
-use std::process::Command;
 
 /// All kinds of accesses: by registers, relative to RIP, thread-local, the stack's, a string's.
 const SOURCE: &str = "
@@ -47,27 +47,13 @@ jmp 1b
 .size other, .-other
 ";
 
-fn compiled(source: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (from, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&from, source).expect("a file");
-    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&from).arg("-o").arg(&to).output();
-    let done = done.expect("a compiler");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    std::fs::read(to).expect("what was assembled")
-}
-
 /// `mov fs:[0x80], rcx`, with which each entry begins.
 const BEGIN: &[u8] = &[0x64, 0x48, 0x89, 0x0c, 0x25, 0x80, 0, 0, 0];
 const END: &[u8] = &[0x64, 0x48, 0x8b, 0x0c, 0x25, 0x80, 0, 0, 0];
 
-fn at(file: &[u8], bytes: &[u8]) -> Vec<usize> {
-    (0..file.len()).filter(|&at| file[at..].starts_with(bytes)).collect()
-}
-
 #[test]
 fn every_byte_of_an_entry_counts() {
-    let original = compiled(SOURCE);
+    let original = assembled(SOURCE);
     let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
     check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
     let (begins, ends) = (at(&rewritten, BEGIN), at(&rewritten, END));
@@ -94,7 +80,7 @@ fn every_byte_of_an_entry_counts() {
 
 #[test]
 fn an_entry_for_another_access_is_none() {
-    let original = compiled(SOURCE);
+    let original = assembled(SOURCE);
     let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
     let begins = at(&rewritten, BEGIN);
     let ends = at(&rewritten, END);
@@ -116,7 +102,7 @@ fn patch(original: &[u8], rewritten: &[u8]) -> Option<usize> {
 
 #[test]
 fn what_is_entered_behind_its_entry_leads_to_its_twin_from_there() {
-    let original = compiled(ENTERED);
+    let original = assembled(ENTERED);
     let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten").bytes;
     check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(patch(&original, &rewritten), Some(3));
@@ -149,7 +135,7 @@ ret
 .cfi_endproc
 .size g, .-g
 ";
-    let original = compiled(branches);
+    let original = assembled(branches);
     let rewritten = twin::rewrite(&original, None, twin::Mode::Trace(5)).expect("rewritten");
     check(&original, &rewritten.bytes).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(rewritten.coverage.kept.len(), 0, "{:?}", rewritten.coverage.kept);

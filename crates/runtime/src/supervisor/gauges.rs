@@ -88,16 +88,16 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
     }
     let ticks = without_switch(ticks, switch);
     let of_sites = notes.of_sites.load(Relaxed);
+    let ticks = if of_sites == 0 { ticks / f64::from(LONGER) } else { ticks };
     if of_sites != 0 {
         notes.learn_sites(ticks);
         row.site_turn.store(ticks.to_bits(), Relaxed);
     } else {
-        notes.learn_bounds(ticks / f64::from(LONGER) / quantum(home));
+        notes.learn_bounds(ticks / quantum(home));
     }
     if home.own().sites.load(Relaxed) != of_sites {
         return;
     }
-    let ticks = if of_sites == 0 { ticks / f64::from(LONGER) } else { ticks };
     let before = notes.of_aboard.load(Relaxed);
     let unit = unit(home);
     if !notes.learn(ticks / unit) {

@@ -6,7 +6,7 @@ use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
 use crate::supervisor::slowdown::idle_server::SleepState;
 use crate::supervisor::{Supervisor, strip};
-use crate::switching::ring;
+use crate::switching::{links, ring};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::fence;
@@ -256,8 +256,7 @@ impl Supervisor {
                 row.lost.store(1, Relaxed);
                 sys::kill(home.pid.load(Relaxed), sys::SIGKILL);
             }
-            own.next.store(own.pointer(), Relaxed);
-            own.spin.store(own.pointer(), Relaxed);
+            links::alone(own);
             super::homes::off(own, self.now);
             own.state.store(state::PARKED, Release);
             self.arrive_or_wait(home, area.twin.cur.load(Acquire) == own.pointer());
