@@ -11,7 +11,7 @@
 use crate::registers::Registers;
 use crate::sites::{SiteId, Sites};
 use heap::layout::{LARGE_FROM, is_chosen, share};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Memory was allocated.
@@ -98,13 +98,20 @@ const PIECE_BITS: u32 = 18;
 
 type Piece = BTreeMap<u64, Live>;
 
+/// The sites of the small allocations of a piece; `None`: there were too many.
+type Makers = Option<Vec<SiteId>>;
+/// By the piece.
+type Small = BTreeMap<u64, Makers>;
+/// More sites than these are not told apart.
+const MOST_MAKERS: usize = 4;
+
 /// The allocations of one process.
 #[derive(Clone, Debug, Default)]
 struct Process {
     pieces: BTreeMap<u64, Arc<Piece>>,
     sites: Arc<HashMap<u64, SiteId>>,
-    /// Pieces in which small allocations were known at some time.
-    small: Arc<BTreeSet<u64>>,
+    /// Pieces in which small allocations were known at some time, and of which sites these were.
+    small: Arc<Small>,
 }
 
 impl Process {
@@ -113,6 +120,20 @@ impl Process {
         let mut pieces = self.pieces.range(..=address >> PIECE_BITS).rev();
         let found = pieces.find_map(|(_, piece)| piece.range(..=address).next_back());
         found.map(|(at, live)| (*at, live))
+    }
+
+    /// Of what is small, the site is known even where its end will not be told any more.
+    fn note_maker(&mut self, new: &Allocated, site: SiteId) {
+        let piece = new.address >> PIECE_BITS;
+        let is_told = |makers: &Makers| makers.as_ref().is_none_or(|all| all.contains(&site));
+        if new.size >= LARGE_FROM || self.small.get(&piece).is_some_and(is_told) {
+            return;
+        }
+        let makers = Arc::make_mut(&mut self.small).entry(piece).or_insert(Some(Vec::new()));
+        *makers = makers.take().filter(|all| all.len() < MOST_MAKERS).map(|mut all| {
+            all.push(site);
+            all
+        });
     }
 
     fn remove(&mut self, address: u64) -> Option<Live> {
@@ -131,6 +152,8 @@ impl Process {
 #[derive(Debug)]
 pub struct Heaps {
     processes: HashMap<u32, Process>,
+    /// Of processes that ended, what is known of their small allocations.
+    ended: HashMap<u32, Arc<Small>>,
     /// All processes whose calls of `malloc` were told of at any time.
     told_of: HashSet<u32>,
     pub sites: Sites,
@@ -141,6 +164,8 @@ pub struct Heaps {
     pub left_out: u64,
 }
 
+/// Of so many processes that ended it is kept which small allocations they had.
+const MOST_ENDED: usize = 1024;
 /// More allocations than this are not kept at a time: 16 MiB.
 pub const MOST_LIVE: usize = 256 << 10;
 
@@ -148,6 +173,7 @@ impl Default for Heaps {
     fn default() -> Self {
         Self {
             processes: HashMap::new(),
+            ended: HashMap::new(),
             told_of: HashSet::new(),
             sites: Sites::default(),
             thresholds: vec![(0, u32::MAX)],
@@ -177,6 +203,9 @@ impl Heaps {
     /// A process ended, or executes another program.
     pub fn forget(&mut self, process: u32) {
         let Some(gone) = self.processes.remove(&process) else { return };
+        if self.ended.len() < MOST_ENDED {
+            self.ended.insert(process, gone.small);
+        }
         for (address, live) in gone.pieces.values().flat_map(|piece| piece.iter()) {
             self.live -= 1;
             self.sites.ended(live.site, live.weight(*address, self.threshold()));
@@ -208,6 +237,7 @@ impl Heaps {
 
     pub fn allocated(&mut self, new: &Allocated, site: SiteId) {
         let threshold = self.threshold();
+        self.processes.entry(new.process).or_default().note_maker(new, site);
         if !new.is_kept && !is_chosen(new.address, threshold) {
             return; // Told before it was known that this page is no longer chosen.
         }
@@ -235,9 +265,6 @@ impl Heaps {
         }
         self.live += 1;
         let piece = new.address >> PIECE_BITS;
-        if new.size < LARGE_FROM && !process.small.contains(&piece) {
-            Arc::make_mut(&mut process.small).insert(piece);
-        }
         Arc::make_mut(process.pieces.entry(piece).or_default()).insert(new.address, live);
     }
 
@@ -319,10 +346,36 @@ impl Heaps {
     pub fn has_no_small(&self, process: u32, start: u64, end: u64) -> bool {
         const ENOUGH_CHOSEN: f64 = 16.0;
         let chosen = end.saturating_sub(start) as f64 / 4096.0 * self.share();
-        let Some(process) = self.processes.get(&process).filter(|_| chosen >= ENOUGH_CHOSEN) else {
+        let Some(small) = self.small(process).filter(|_| chosen >= ENOUGH_CHOSEN) else {
             return false;
         };
-        process.small.range(start >> PIECE_BITS..=end.saturating_sub(1) >> PIECE_BITS).next().is_none()
+        small.range(start >> PIECE_BITS..=end.saturating_sub(1) >> PIECE_BITS).next().is_none()
+    }
+
+    fn small(&self, process: u32) -> Option<&Small> {
+        let lives = self.processes.get(&process).map(|process| &process.small);
+        lives.or_else(|| self.ended.get(&process)).map(|small| &**small)
+    }
+
+    /// The sites of the small allocations next to an address, on either side of it in this area, as
+    /// far as they are known: few pages were chosen where many were made at once, and an address in
+    /// the midst of what one site made is most likely of it, too.
+    pub fn makers_beside(
+        &self,
+        process: u32,
+        address: u64,
+        start: u64,
+        end: u64,
+    ) -> Option<impl Iterator<Item = SiteId>> {
+        let small = self.small(process)?;
+        let (first, piece, last) =
+            (start >> PIECE_BITS, address >> PIECE_BITS, end.saturating_sub(1) >> PIECE_BITS);
+        let below = small.range(first..=piece).next_back();
+        let above = small.range(piece..=last).next();
+        below.or(above)?;
+        let sides: Option<Vec<&Vec<SiteId>>> =
+            below.into_iter().chain(above).map(|(_, makers)| makers.as_ref()).collect();
+        Some(sides?.into_iter().flatten().copied())
     }
 
     /// The share of the pages that was chosen in the end.
@@ -338,6 +391,8 @@ fn site_of(live: Option<Live>) -> SiteId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address_space::{MappedId, Place};
+    use units::FileOffset;
 
     const AT: u64 = 0x5555_0000_0000;
 
@@ -414,6 +469,28 @@ mod tests {
                 && !heaps.is_unknown(1, gone, 99)
                 && !heaps.is_unknown(2, gone, 100)
         );
+    }
+
+    #[test]
+    fn who_made_what_is_beside_is_known_where_it_is_one() {
+        let (mut heaps, site) = heaps();
+        let place = Place { what: MappedId(0), offset: FileOffset(16) };
+        let other = heaps.sites.id(vec![place]);
+        heaps.lowered(1, 0);
+        let beside = |heaps: &Heaps, at: u64| {
+            let makers = heaps.makers_beside(1, at, AT, AT + (1 << 24))?;
+            Some(makers.collect::<Vec<_>>())
+        };
+        assert_eq!(beside(&heaps, AT), None, "nothing is known here");
+        allocate(&mut heaps, site, AT, 64, 1);
+        allocate(&mut heaps, site, AT + (1 << 20), 64, 1);
+        allocate(&mut heaps, other, AT + (1 << 22), 64, 1);
+        assert_eq!(at(&heaps, 1, AT), None, "its end will not be told");
+        assert_eq!(beside(&heaps, AT + (1 << 19)), Some(vec![site, site]));
+        assert_eq!(beside(&heaps, AT + (1 << 21)), Some(vec![site, other]));
+        assert_eq!(beside(&heaps, AT + (1 << 23)), Some(vec![other]));
+        heaps.forget(1);
+        assert_eq!(beside(&heaps, AT + (1 << 23)), Some(vec![other]), "its samples are still looked at");
     }
 
     #[test]

@@ -143,6 +143,7 @@ mod tests {
         let seen = |time_in_memory| Latency {
             probes: 100,
             mean_ns: Estimate::exact(80.0),
+            farther_ns: Estimate::exact(90.0),
             from_memory: Estimate::exact(if time_in_memory < 0.5 { 0.02 } else { 0.6 }),
             time_in_memory,
         };

@@ -89,10 +89,22 @@ impl<'t, 'd> Objects<'t, 'd> {
         // What a program maps itself holds no allocations.
         let heap = heap.filter(|(start, end)| !self.tally.heaps.has_no_small(sample.process, start.0, end.0));
         let object = object.map(|found| found.object);
-        if heap.is_some() && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns) {
-            return Found::NotChosen(object);
+        if let Some((start, end)) = heap
+            && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns)
+        {
+            let beside = self.only_maker_beside(sample.process, address.0, start.0, end.0);
+            return beside
+                .map_or(Found::NotChosen(object), |path| Found::Allocation(self.allocation(path), path));
         }
         object.map_or(Found::Nothing, Found::Object)
+    }
+
+    /// The site of the small allocations on both sides of an address, if it is one.
+    fn only_maker_beside(&self, process: u32, address: u64, start: u64, end: u64) -> Option<SiteId> {
+        let mut makers = self.tally.heaps.makers_beside(process, address, start, end)?;
+        let first = makers.next()?;
+        let group = self.sites.group(first);
+        makers.all(|other| self.sites.group(other) == group).then_some(first)
     }
 
     fn allocation(&self, site: SiteId) -> Object {

@@ -322,8 +322,10 @@ impl Listed {
             threads.len(),
             pattern,
         );
-        let told =
-            run.timing.as_ref().and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, timing));
+        let told = run
+            .timing
+            .as_ref()
+            .and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, judged.footprint, timing));
         let listed = (waited.samples >= LEAST_LISTED).then_some(self.loads.len());
         let told = told.zip(seen).map(|((latency, is_measured), seen)| LoadLatency {
             samples: waited.samples,
@@ -348,7 +350,7 @@ impl Listed {
         let each = beside.map(|beside| {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             let each = stall_each(waited.samples, beside, sharp);
-            match told.as_ref().zip(run.timing) {
+            match told.as_ref().zip(run.timing.as_ref()) {
                 Some((told, timing)) => bounded(each, told.latency, timing.ticks_a_ns),
                 None => each,
             }

@@ -24,6 +24,7 @@ mod stride;
 mod text;
 mod window;
 
+pub use curve::MeasuredCurve;
 pub use known::Cannot;
 pub use result::{LevelPart, Part, Prediction, Source};
 pub use runs::over_runs;

@@ -172,7 +172,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         yield_cycles: request.yield_cycles,
         timing: ticks_a_ns.zip(probing).map(|(ticks_a_ns, (found, _))| Timing {
             ticks_a_ns,
-            latencies: request.latencies,
+            latencies: request.latencies.clone(),
             cache_ns: found.cache_ns.value,
             probed_ns: found.probed_ns.value,
         }),

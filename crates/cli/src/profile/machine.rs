@@ -5,6 +5,7 @@ use harvest::machine_record;
 use harvest::plan::prices::{assumed, from_machine, typical_yield};
 use insight::level::CacheSizes;
 use insight::probes::latency::Latencies;
+use model::predict::MeasuredCurve;
 use records::Document;
 use records::host::{CacheKind, Host};
 use records::machine::Machine;
@@ -16,9 +17,11 @@ pub(super) struct Weights {
     pub latencies: Latencies,
 }
 
+const LEVELS: [&str; 4] = ["L1", "L2", "L3", "DRAM"];
+
 /// Where there is no machine record: common processors' L1 takes this, and memory more than that,
 /// which no L3 of theirs does.
-const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0, levels: [None; 4] };
+const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0, levels: [None; 4], by_area: None };
 
 impl Weights {
     pub(super) fn of(host: &Host) -> Self {
@@ -33,16 +36,16 @@ impl Weights {
             let prices = assumed("there is no machine record of this host");
             return Self { caches: claimed, yield_cycles: typical_yield(&prices), latencies: USUAL };
         };
-        let measured = |name: &str| {
-            let level = document.body.levels.iter().find(|level| level.name == name)?;
-            Some(Bytes(level.size.value()? as u64))
+        let latencies = latencies(&document.body).unwrap_or(USUAL);
+        let measured = |number: usize| {
+            let level = document.body.levels.iter().find(|level| level.name == LEVELS[number])?;
+            Some(Bytes(level.size.value()?.max(serves_most_of(number, &latencies)) as u64))
         };
         let caches = CacheSizes {
-            l1: measured("L1").or(claimed.l1),
-            l2: measured("L2").or(claimed.l2),
-            l3: measured("L3").or(claimed.l3),
+            l1: measured(0).or(claimed.l1),
+            l2: measured(1).or(claimed.l2),
+            l3: measured(2).or(claimed.l3),
         };
-        let latencies = latencies(&document.body).unwrap_or(USUAL);
         Self { caches, yield_cycles: typical_yield(&from_machine(&path, &document)), latencies }
     }
 }
@@ -57,8 +60,20 @@ fn latencies(machine: &Machine) -> Option<Latencies> {
     let ns = |name: &str| measured(name).map(|latency| latency.value);
     let (l1_ns, memory) = (ns("L1")?, ns("DRAM")?);
     let last = ["L3", "L2"].into_iter().find_map(ns)?;
-    let levels = ["L1", "L2", "L3", "DRAM"].map(measured);
-    Some(Latencies { l1_ns, memory_from_ns: (last * memory).sqrt(), levels })
+    let levels = LEVELS.map(measured);
+    let by_area = machine.experiments.latency.as_ref().and_then(|latency| latency.result.as_ref());
+    let by_area = by_area.and_then(MeasuredCurve::random_reads);
+    Some(Latencies { l1_ns, memory_from_ns: (last * memory).sqrt(), levels, by_area })
+}
+
+/// The largest area of which a cache serves most reads; 0 where that is not known. One that others
+/// share, or whose lines have few places, gives way slowly: beyond its size a good part of an area
+/// is still in it.
+fn serves_most_of(number: usize, latencies: &Latencies) -> f64 {
+    let of = |number: usize| latencies.levels.get(number).copied().flatten().map(|ns| ns.value);
+    let behind = (number + 1..LEVELS.len()).find_map(of);
+    let between = of(number).zip(behind).map(|(own, behind)| (own * behind).sqrt());
+    between.zip(latencies.by_area.as_ref()).and_then(|(ns, curve)| curve.exceeds_from(ns)).unwrap_or(0.0)
 }
 
 /// The sizes of the caches as the kernel claims them: those of the first CPU.

@@ -2,11 +2,12 @@
 
 use crate::share::share;
 use crate::tally::Probe;
+use model::predict::MeasuredCurve;
 use records::profile::{Level, Pattern};
 use units::Estimate;
 
 /// How long loads take on this machine, as far as it matters here.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Latencies {
     /// From L1: a second reading is one, and what both have in common is not known.
     pub l1_ns: f64,
@@ -14,6 +15,8 @@ pub struct Latencies {
     pub memory_from_ns: f64,
     /// From L1, L2, L3 and memory, as far as the machine was measured.
     pub levels: [Option<Estimate>; 4],
+    /// Of random reads, over the size of the area that they go over.
+    pub by_area: Option<MeasuredCurve>,
 }
 
 impl Latencies {
@@ -28,10 +31,26 @@ impl Latencies {
         };
         self.levels[number]
     }
+
+    /// A line that is there faster was in L1.
+    fn near_ns(&self) -> f64 {
+        let next = self.levels[1].map_or(2.0 * self.l1_ns, |l2| l2.value);
+        f64::midpoint(self.l1_ns, next)
+    }
+
+    /// The same of one that goes over so many bytes in no order: a cache does not hold all of an
+    /// area that is about as large as it is.
+    fn over(&self, level: Level, footprint: Option<Estimate>) -> Option<Estimate> {
+        let of_level = self.of(level)?;
+        let known = self.by_area.as_ref().zip(footprint.filter(|bytes| bytes.hi.is_finite()));
+        let Some((curve, bytes)) = known else { return Some(of_level) };
+        let [value, lo, hi] = [bytes.value, bytes.lo, bytes.hi].map(|size| curve.at(size));
+        Some(Estimate::new(value.value, lo.lo.min(value.lo), hi.hi.max(value.hi)))
+    }
 }
 
 /// How the ticks of probes are read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     pub ticks_a_ns: f64,
     pub latencies: Latencies,
@@ -62,6 +81,8 @@ impl Timing {
 pub struct Latency {
     pub probes: u64,
     pub mean_ns: Estimate,
+    /// The same of those whose line was not in L1 yet.
+    pub farther_ns: Estimate,
     /// The share of them that went to memory.
     pub from_memory: Estimate,
     /// The share of the time that these took.
@@ -100,8 +121,11 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
     }
     seen.sort_unstable_by_key(|(time, _)| *time);
     let sum: f64 = seen.iter().map(|(_, ns)| ns).sum();
-    let mean = sum / seen.len() as f64;
-    let half = Z * standard_error(&seen, mean);
+    let (mean, half) = mean(&seen);
+    let near_ns = timing.latencies.near_ns();
+    let beyond: Vec<(u64, f64)> = seen.iter().filter(|(_, ns)| *ns > near_ns).copied().collect();
+    let (farther, farther_half) =
+        if beyond.len() < LEAST_PROBES { (mean, half) } else { self::mean(&beyond) };
     let memory_from_ns = timing.memory_from_ns();
     let far: Vec<f64> = seen.iter().map(|(_, ns)| *ns).filter(|&ns| ns >= memory_from_ns).collect();
     let from_memory = share(far.len() as u64, seen.len() as u64)?;
@@ -109,6 +133,7 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
     Some(Latency {
         probes: seen.len() as u64,
         mean_ns: Estimate::new(mean, (mean - half).max(0.0), mean + half + hidden),
+        farther_ns: Estimate::new(farther, (farther - farther_half).max(0.0), farther + farther_half),
         from_memory,
         time_in_memory: if sum > 0.0 { far.iter().sum::<f64>() / sum } else { 0.0 },
     })
@@ -118,11 +143,13 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
 ///
 /// They cannot tell what comes from a cache: stopping the thread has gone through the caches, too.
 /// Nor what is read in no chain: the core has fetched it before it comes to the instruction
-/// that it stops at. `false`: by the level.
+/// that it stops at. Of a chain's, it has fetched some: what is in L1 already, where most comes
+/// from memory, does not count. `false`: by the level.
 pub fn of_load(
     seen: Option<&Latency>,
     level: Level,
     pattern: Pattern,
+    footprint: Option<Estimate>,
     timing: &Timing,
 ) -> Option<(Estimate, bool)> {
     let seen = seen?;
@@ -132,8 +159,9 @@ pub fn of_load(
         Level::Dram => pattern == Pattern::Parallel || seen.from_memory.value < 0.5,
         _ => false,
     };
-    let Some(of_level) = timing.latencies.of(level).filter(|_| is_hidden) else {
-        return Some((seen.mean_ns, true));
+    let by_area = footprint.filter(|_| matches!(pattern, Pattern::Chain | Pattern::Parallel));
+    let Some(of_level) = timing.latencies.over(level, by_area).filter(|_| is_hidden) else {
+        return Some((if level == Level::Dram { seen.farther_ns } else { seen.mean_ns }, true));
     };
     // It may wait for more than its line, as for the walk of a page table: up to what probes say.
     let most = if is_cached { seen.mean_ns.hi } else { 0.0 };
@@ -147,6 +175,12 @@ pub fn usual_ticks(mut again: Vec<u32>) -> f64 {
     let most = 2 * again.get(again.len() / 2).copied().unwrap_or(0).max(1);
     let usual = &again[..again.partition_point(|&ticks| ticks <= most)];
     usual.iter().map(|&ticks| f64::from(ticks)).sum::<f64>() / usual.len().max(1) as f64
+}
+
+/// The mean of these, and half the width of its interval.
+fn mean(seen: &[(u64, f64)]) -> (f64, f64) {
+    let mean = seen.iter().map(|(_, ns)| ns).sum::<f64>() / seen.len() as f64;
+    (mean, Z * standard_error(seen, mean))
 }
 
 /// Of the mean: probes of one burst are alike, so bursts are what counts.
@@ -181,7 +215,7 @@ mod tests {
 
     const TIMING: Timing = Timing {
         ticks_a_ns: 2.0,
-        latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4] },
+        latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4], by_area: None },
         cache_ns: 20.0,
         probed_ns: 18.5,
     };
@@ -211,22 +245,23 @@ mod tests {
         let seen = |from_memory| Latency {
             probes: 100,
             mean_ns: Estimate::new(70.0, 60.0, 90.0),
+            farther_ns: Estimate::new(80.0, 70.0, 95.0),
             from_memory: Estimate::exact(from_memory),
             time_in_memory: 0.5,
         };
         let of = |from_memory, level, pattern| {
-            of_load(Some(&seen(from_memory)), level, pattern, &timing).map(|(ns, by)| (ns.value, by))
+            of_load(Some(&seen(from_memory)), level, pattern, None, &timing).map(|(ns, by)| (ns.value, by))
         };
-        assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((70.0, true)));
+        assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((80.0, true)));
         assert_eq!(of(0.9, Level::Dram, Pattern::Parallel), Some((120.0, false)));
         assert_eq!(of(0.1, Level::Dram, Pattern::Stream), Some((120.0, false)), "fetched ahead");
         assert_eq!(of(0.01, Level::L2, Pattern::Chain), Some((5.0, false)));
         assert_eq!(of(0.3, Level::L2, Pattern::Chain), Some((70.0, true)), "not all of it is there");
-        let cached = of_load(Some(&seen(0.01)), Level::L2, Pattern::Chain, &timing).unwrap().0;
+        let cached = of_load(Some(&seen(0.01)), Level::L2, Pattern::Chain, None, &timing).unwrap().0;
         assert_eq!(cached, Estimate::new(5.0, 5.0, 90.0), "if it waits for more than its line");
         assert_eq!(of(0.9, Level::Dirty, Pattern::Chain), Some((70.0, true)));
-        assert_eq!(of_load(None, Level::L2, Pattern::Chain, &timing), None);
-        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, &TIMING);
+        assert_eq!(of_load(None, Level::L2, Pattern::Chain, None, &timing), None);
+        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, None, &TIMING);
         assert_eq!(unknown, Some((seen(0.0).mean_ns, true)), "the machine was not measured");
     }
 

@@ -1,20 +1,41 @@
 //! A measured curve over size, read between its points: straight lines in the logarithms.
 
 use super::figure::widened;
+use records::machine::{Access, LatencyCurves, Pattern};
 use units::Estimate;
 
-pub(crate) struct MeasuredCurve {
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredCurve {
     /// Ascending in size; times are positive.
     points: Vec<(f64, Estimate)>,
 }
 
 impl MeasuredCurve {
     /// `None` if there are fewer than two points.
-    pub(crate) fn new(points: impl IntoIterator<Item = (f64, Estimate)>) -> Option<Self> {
+    pub fn new(points: impl IntoIterator<Item = (f64, Estimate)>) -> Option<Self> {
         let mut points: Vec<_> = points.into_iter().filter(|(size, e)| *size > 0.0 && e.lo > 0.0).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         points.dedup_by(|a, b| a.0 == b.0);
         (points.len() >= 2).then_some(Self { points })
+    }
+
+    /// Reads at random in large pages.
+    pub fn random_reads(latency: &LatencyCurves) -> Option<Self> {
+        let fits = |pattern, access, asked: &str| {
+            pattern == Pattern::Random && access == Access::Read && asked == "thp"
+        };
+        let curve = latency.curves.iter().find(|c| fits(c.pattern, c.access, &c.pages.asked))?;
+        let points = curve.points.iter();
+        Self::new(points.filter_map(|point| Some((point.size.0 as f64, point.latency.ns.estimate()?))))
+    }
+
+    /// The size from which on all values are larger than this; `None` where the last one is not.
+    pub fn exceeds_from(&self, value: f64) -> Option<f64> {
+        let below = self.points.iter().rposition(|(_, at)| at.value <= value);
+        let Some(below) = below else { return Some(self.points[0].0) };
+        let ((from, low), (to, high)) = (self.points[below], *self.points.get(below + 1)?);
+        let part = (value / low.value).ln() / (high.value / low.value).ln();
+        Some(mixed(from, to, part))
     }
 
     pub(crate) fn largest(&self) -> f64 {
@@ -23,7 +44,7 @@ impl MeasuredCurve {
 
     /// The value at this size. Between points, the interval is at least half of what leaving out
     /// either of them would put it off by; half, for that doubles the distance of the points.
-    pub(crate) fn at(&self, size: f64) -> Estimate {
+    pub fn at(&self, size: f64) -> Estimate {
         let behind = self.points.partition_point(|(at, _)| *at < size);
         if let Some((at, exact)) = self.points.get(behind)
             && (*at == size || behind == 0)
@@ -106,6 +127,13 @@ mod tests {
         let middle = curve.at(2048.0);
         assert!((middle.value - 2.0).abs() < 1e-9 && middle.relative_half_width() < 1e-9, "{middle:?}");
         assert_eq!((curve.at(1.0).value, curve.at(4096.0).value), (1.0, 4.0));
+    }
+
+    #[test]
+    fn a_value_is_exceeded_for_good_from_some_size_on() {
+        let curve = curve(&[(1024.0, 1.0), (2048.0, 9.0), (4096.0, 2.0), (16384.0, 8.0)]);
+        assert!((curve.exceeds_from(4.0).expect("a size") - 8192.0).abs() < 1e-6);
+        assert_eq!((curve.exceeds_from(8.0), curve.exceeds_from(0.5)), (None, Some(1024.0)));
     }
 
     #[test]

@@ -5,21 +5,13 @@
 use super::curve::MeasuredCurve;
 use super::figure::{Figure, widened};
 use super::known::Known;
-use records::machine::{Access, Pattern};
 
 /// The largest relative difference between the two; `None` if the record has only one.
 pub(crate) fn difference(known: &Known<'_>) -> Option<f64> {
     let experiments = &known.machine.experiments;
     let latency = experiments.latency.as_ref()?.result.as_ref()?;
     let threads = experiments.threads.as_ref()?.result.as_ref()?;
-    let fits = |curve: &&records::machine::Curve| {
-        curve.pattern == Pattern::Random && curve.access == Access::Read && curve.pages.asked == "thp"
-    };
-    let curve = latency.curves.iter().find(fits)?;
-    let points = curve.points.iter();
-    let curve = MeasuredCurve::new(
-        points.filter_map(|point| Some((point.size.0 as f64, point.latency.ns.estimate()?))),
-    )?;
+    let curve = MeasuredCurve::random_reads(latency)?;
     let alone = threads.crowds.iter().filter(|crowd| crowd.threads == 1);
     let off = alone.filter_map(|crowd| {
         let again = crowd.latency.ns.value().filter(|&ns| ns > 0.0)?;
