@@ -53,7 +53,7 @@ impl<'d> Variables<'d> {
 
 /// The objects of all processes, as far as mappings and symbols tell.
 pub struct Objects<'t, 'd> {
-    tally: &'t Tally,
+    pub(crate) tally: &'t Tally,
     /// By the number of their mapped file.
     variables: HashMap<u32, Variables<'d>>,
     pub(crate) sites: SiteNames,
@@ -78,6 +78,14 @@ impl<'t, 'd> Objects<'t, 'd> {
         if let Some(near) = holder {
             let object = self.allocation(near.site());
             let path = near.site();
+            // An allocator's arena.
+            let heaps = &self.tally.heaps;
+            if near.is_area()
+                && heaps.had_small(sample.process, near.start(), near.end())
+                && heaps.is_unknown(sample.process, address.0, sample.time_ns)
+            {
+                return Found::NotChosen(Some(object));
+            }
             return if near.stands_for_others() {
                 Found::OneOfMany(object, path)
             } else {

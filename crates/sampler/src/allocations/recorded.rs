@@ -45,6 +45,14 @@ impl Recorded {
                     tally.heaps.allocated(&new, site);
                 }
                 What::Freed { address } => tally.heaps.freed(process, address, told.time_ns),
+                What::Mapped { address, size, return_address, key } => {
+                    let site = self.site(tally, unwinder, process, key, return_address);
+                    let new = Allocated { process, time_ns: told.time_ns, address, size, is_kept: true };
+                    tally.heaps.mapped(&new, site);
+                }
+                What::Unmapped { address, size } => {
+                    tally.heaps.unmapped(process, address, size, told.time_ns);
+                }
                 What::Lowered { threshold } => tally.heaps.lowered(threshold, told.time_ns),
                 What::Probed { ip, address, thread, ticks } => {
                     let (at, registers) = (Some(Avma(ip)), None);
@@ -60,7 +68,7 @@ impl Recorded {
                 }
                 What::Began { is_interposed } => {
                     if is_interposed {
-                        tally.heaps.began(process);
+                        tally.heaps.began(process, told.time_ns);
                     } else {
                         self.not_interposed.insert(process);
                     }
