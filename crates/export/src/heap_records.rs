@@ -1,14 +1,14 @@
-//! `HeapProfileRecords` of LLVM's `MemProf`: by function, the allocations that it makes, and the calls
-//! in it that lead to others. LLVM hashes the names of functions itself.
+//! `HeapProfileRecords` of LLVM's `MemProf`: by function, the allocations that it makes, and the
+//! calls in it that lead to others. LLVM hashes the names of functions itself.
 //!
 //! A call is named by its function, the lines from the function's first one on, and the column, as
 //! debug information has them. An allocation stands with the function that makes it, and with those
 //! that this one was inlined into; each further call with each function of its place.
 //!
 //! Of an allocation LLVM asks four figures. How often it was accessed is not known without
-//! instrumentation: `TotalLifetimeAccessDensity` is a lower bound, the accesses that the core waited
-//! for, each by the latency of its load. Where no load tells that, the allocation is left out: with a
-//! density of zero LLVM would take for cold what only lives long.
+//! instrumentation: `TotalLifetimeAccessDensity` is a lower bound, the accesses that the core
+//! waited for, each by the latency of its load. Where no load tells that, the allocation is left
+//! out: with a density of zero LLVM would take for cold what only lives long.
 
 use records::profile::{AllocationContext, MemoryObject, Profile, SourceCall};
 use std::collections::{BTreeMap, BTreeSet};

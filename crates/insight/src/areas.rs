@@ -1,7 +1,7 @@
 //! Memory that a process maps itself, by the call that mapped it.
 //!
-//! Areas are split, replaced and unmapped in parts; what is left of one keeps its site. They may hold
-//! allocations: an allocator maps its arenas, too.
+//! Areas are split, replaced and unmapped in parts; what is left of one keeps its site. They may
+//! hold allocations: an allocator maps its arenas, too.
 
 use crate::sites::SiteId;
 use std::collections::BTreeMap;

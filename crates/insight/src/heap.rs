@@ -194,6 +194,11 @@ impl Heaps {
         self.processes.insert(process, Process::default());
     }
 
+    /// A process tells of its allocations, though it was not known to.
+    pub fn tells(&mut self, process: u32) {
+        self.told_of.insert(process);
+    }
+
     /// A process ended, or executes another program.
     pub fn forget(&mut self, process: u32, time_ns: u64) {
         let Some(gone) = self.processes.remove(&process) else { return };

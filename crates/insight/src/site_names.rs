@@ -148,7 +148,15 @@ fn address(place: Place, sources: &HashMap<u32, Source<'_>>) -> Option<CodeAddre
 fn compiled(place: Place, sources: &HashMap<u32, Source<'_>>) -> Vec<SourceCall> {
     let known = || {
         let source = sources.get(&place.what.0)?;
-        source.names.compiled_frames(source.code.module.image.address_of(place.offset)?)
+        let address = source.code.module.image.address_of(place.offset)?;
+        let mut frames = source.names.compiled_frames(address)?;
+        // GCC leaves the linkage names of C++'s static functions to the symbols, which have
+        // additions of the compiler's behind a point.
+        let symbol = source.symbol(address).and_then(|symbol| symbol.split('.').next().map(str::to_owned));
+        if let Some((own, symbol)) = frames.last_mut().zip(symbol.filter(|name| name.starts_with("_Z"))) {
+            own.function = symbol;
+        }
+        Some(frames)
     };
     let call = |frame: CompiledFrame| SourceCall {
         function: frame.function,

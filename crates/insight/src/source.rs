@@ -77,11 +77,16 @@ impl<'d> Source<'d> {
 
     /// The name of the function that has an address, by its symbol; `name@plt` in a linker's stub.
     pub(crate) fn function(&self, address: Svma) -> Option<String> {
-        let name = self.code.module.unit_at(address).and_then(|unit| self.code.module.name(unit));
-        name.map(|name| demangled(&String::from_utf8_lossy(name))).or_else(|| self.stub(address))
+        self.symbol(address).map(|name| demangled(&name)).or_else(|| self.stub(address))
     }
 
-    /// The linker's stub at an address: stubs have 8 bytes or 16, and all of a section are one unit.
+    /// The same, as the linker knows it.
+    pub(crate) fn symbol(&self, address: Svma) -> Option<String> {
+        let name = self.code.module.name(self.code.module.unit_at(address)?)?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// The linker's stub at an address: stubs have 8 bytes or 16; all of a section are one unit.
     fn stub(&self, address: Svma) -> Option<String> {
         let at = |back: u64| {
             let start = (address.0 & !7).checked_sub(back)?;

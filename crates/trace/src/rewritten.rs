@@ -1,6 +1,6 @@
 //! The program's files with trace twins: rewritten, proven, and put where the program finds them.
-//! They are kept from run to run, in the same cache as those of harvests; what a run uses is a copy,
-//! since the program may go on as a user who may not read the cache.
+//! They are kept from run to run, in the same cache as those of harvests; what a run uses is a
+//! copy, since the program may go on as a user who may not read the cache.
 
 use crate::places::Places;
 use harvest::cache::{self, Cache, Key, Made};

@@ -116,8 +116,8 @@ fn no_name_breaks_a_format_of_lines() {
     }
 }
 
-/// An allocation stands with the function that makes it and with those that this one is inlined into;
-/// the other calls with the functions that they are in.
+/// An allocation stands with the function that makes it and with those that this one is inlined
+/// into; the other calls with the functions that they are in.
 #[test]
 fn memprof_has_allocations_by_their_calls() {
     let text =

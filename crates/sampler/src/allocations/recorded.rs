@@ -40,6 +40,10 @@ impl Recorded {
             let process = told.process;
             match told.what {
                 What::Allocated { address, size, return_address, key, is_kept } => {
+                    // Where a program takes the address of `malloc`, that is its own stub's.
+                    if self.not_interposed.remove(&process) {
+                        tally.heaps.tells(process);
+                    }
                     let site = self.site(tally, unwinder, process, key, return_address);
                     let new = Allocated { process, time_ns: told.time_ns, address, size, is_kept };
                     tally.heaps.allocated(&new, site);
