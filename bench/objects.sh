@@ -38,9 +38,8 @@ for run in range(1, runs + 1):
     objects = json.load(open(f"{work}/sites{run}.json"))["objects"]
     named, shares = [], []
     for entry in objects:
-        # The longest name first: one is a part of another's. What the program maps itself has no
-        # other name; what its start waits for is not timed.
-        says = entry["name"].replace("anonymous memory (mmap)", "by_mmap")
+        # The longest name first: one is a part of another's. What its start waits for is not timed.
+        says = entry["name"]
         found = [name for name in sorted(took, key=len, reverse=True) if name in says]
         if found or "main" not in says:
             named.append(found[0] if found else says)

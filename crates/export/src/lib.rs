@@ -17,6 +17,7 @@ mod csv;
 mod firefox;
 pub mod fleet;
 mod folded;
+mod heap_records;
 pub mod hwloc;
 mod memprof;
 mod pprof;
@@ -41,7 +42,7 @@ pub enum Format {
     Firefox,
     /// For callgrind_annotate and KCachegrind.
     Callgrind,
-    /// YAML for llvm-profdata: how often variables are read.
+    /// YAML for llvm-profdata: what is allocated where, and how often data is read.
     Memprof,
     CsvLoads,
     CsvFunctions,
@@ -104,7 +105,7 @@ pub enum ExportError {
     NoSamples,
     #[error("none of its samples waited for a load")]
     NoStall,
-    #[error("it names no variable that loads waited for")]
+    #[error("it names no variable that loads waited for, and no allocation by debug information")]
     NoVariables,
     #[error("its samples are loads that the hardware chose, not time: folded stacks and CSV have them")]
     NoTime,

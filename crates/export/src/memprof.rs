@@ -1,9 +1,10 @@
 //! YAML of LLVM's `MemProf`, for `llvm-profdata merge --memprof-version=4`: how often each variable
-//! was read, so that the compiler can place hot and cold ones apart.
+//! was read, and what was allocated at which calls (`heap_records.rs`), so that the compiler can
+//! place hot and cold data apart.
 //! <https://github.com/llvm/llvm-project/blob/main/llvm/include/llvm/ProfileData/MemProfYAML.h>
 //!
 //! The record knows variables with a symbol, and counts samples in which the core waited for them;
-//! these are the access counts. It knows no allocations, so there are no `HeapProfileRecords`.
+//! these are the access counts.
 //!
 //! LLVM finds a variable by its linkage name. The record has names as programmers write them, which
 //! are the same for C; others (`a::b` of C++ or Rust) are left out, and a comment in the file says
@@ -11,6 +12,7 @@
 
 use crate::ExportError;
 use crate::clean::clean;
+use crate::heap_records::{HeapRecords, is_linkage_name};
 use crate::stacks::command;
 use records::Document;
 use records::profile::{MemoryObject, Profile};
@@ -31,7 +33,8 @@ pub(crate) fn text(document: &Document<Profile>) -> Result<String, ExportError> 
             *counts.entry(name).or_default() += samples;
         }
     }
-    if counts.is_empty() {
+    let heap = HeapRecords::of(profile);
+    if counts.is_empty() && heap.is_empty() {
         return Err(ExportError::NoVariables);
     }
     let mut by_count: Vec<(&str, u64)> = counts.into_iter().collect();
@@ -45,7 +48,10 @@ pub(crate) fn text(document: &Document<Profile>) -> Result<String, ExportError> 
     if left_out > 0 {
         text += &format!("# left out: {left_out} variables whose linkage name the record does not have\n");
     }
-    text += "DataAccessProfiles:\n  SampledRecords:\n";
+    text += &heap.text();
+    if !by_count.is_empty() {
+        text += "DataAccessProfiles:\n  SampledRecords:\n";
+    }
     for (name, count) in by_count {
         text += &format!("    - Symbol:          {name}\n      AccessCount:     {count}\n");
     }
@@ -55,16 +61,9 @@ pub(crate) fn text(document: &Document<Profile>) -> Result<String, ExportError> 
 /// The name of a variable, which stands before that of its module; none for areas of memory.
 fn variable(object: &MemoryObject) -> Option<&str> {
     let areas = ["anonymous memory (mmap)", "heap (brk)", "stack"];
-    if areas.contains(&object.name.as_str()) {
+    if object.site.is_some() || areas.contains(&object.name.as_str()) {
         return None;
     }
     let (name, _module) = object.name.strip_suffix(')')?.rsplit_once(" (")?;
     (!name.starts_with("data of ") && !name.starts_with("file ")).then_some(name)
-}
-
-/// As C has names, `.` for what compilers add to them (`table.0`). Nothing of that is quoted in
-/// YAML, but for what is a number there.
-fn is_linkage_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c);
-    name.chars().all(allowed) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }

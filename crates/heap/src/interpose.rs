@@ -51,6 +51,7 @@ macro_rules! push {
         concat!("push ", $register, "\n.cfi_adjust_cfa_offset 8")
     };
 }
+pub(crate) use push;
 
 macro_rules! pop {
     ($register:literal) => {
@@ -78,6 +79,7 @@ macro_rules! push_caller {
         )
     };
 }
+pub(crate) use push_caller;
 
 /// # Safety
 /// As libc's.
@@ -249,6 +251,8 @@ macro_rules! seldom {
     };
 }
 
+pub(crate) use seldom;
+
 seldom!(realloc, "rdx", reallocate);
 seldom!(reallocarray, "rcx", reallocate_array);
 seldom!(posix_memalign, "rcx", allocate_aligned_into);
@@ -354,8 +358,13 @@ pub(crate) fn own_code() -> *const () {
 }
 
 /// The region, while something is recorded.
-fn region() -> Option<(&'static Region, u32)> {
+pub(crate) fn region() -> Option<(&'static Region, u32)> {
     recording::region().map(|region| (region, recording::process()))
+}
+
+/// The time, while something is recorded: a program that has none recorded may have forbidden it.
+pub(crate) fn ticks() -> u64 {
+    region().map_or(0, |_| sys::ticks())
 }
 
 /// Memory was allocated, or the attempt failed.
@@ -402,7 +411,7 @@ unsafe extern "C" fn reallocate(old: *mut u8, size: usize, caller: &Caller) -> *
         return new;
     }
     // Once the memory has moved, another thread may have the old piece.
-    let ticks = sys::ticks();
+    let ticks = ticks();
     let new = call_next!(next::REALLOC, fn(*mut u8, usize) -> *mut u8, (old, size), else {
         if old.is_null() { ARENA.allocate(size, 0) } else { core::ptr::null_mut() }
     });
@@ -413,7 +422,7 @@ unsafe extern "C" fn reallocate(old: *mut u8, size: usize, caller: &Caller) -> *
 /// # Safety
 /// As libc's.
 unsafe extern "C" fn reallocate_array(old: *mut u8, count: usize, size: usize, caller: &Caller) -> *mut u8 {
-    let ticks = sys::ticks();
+    let ticks = ticks();
     let bytes = count.checked_mul(size);
     if let Some(bytes) = bytes.filter(|_| ARENA.holds(old as usize) || next(next::REALLOCARRAY).is_null()) {
         // SAFETY: as for this function.

@@ -126,6 +126,10 @@ pub mod kind {
     pub const LOWERED: u64 = 3;
     /// A process began: `address` is 1 if its calls of `malloc` come to this library, else 0.
     pub const BEGAN: u64 = 4;
+    /// Memory was mapped that no file has: as `ALLOCATED`.
+    pub const MAPPED: u64 = 6;
+    /// A range holds no such memory any more: address, size.
+    pub const UNMAPPED: u64 = 7;
     /// A load was probed: the address that it reads; `size` holds ticks, see `probe.rs`; the load
     /// itself stands in `return_address`, and the thread in `key`.
     pub const PROBED: u64 = 5;

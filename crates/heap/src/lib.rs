@@ -23,6 +23,9 @@
 //! in any case, and so is a small one that reaches into a chosen page. Their addresses are in a
 //! table (`table.rs`), by which `free` finds them.
 //!
+//! What the program maps itself (`areas.rs`) is recorded from the same size on. Its ends name their
+//! range, so that no table is needed.
+//!
 //! ```text
 //! layout       the shared memory: header, rings of records, buffers for stacks
 //! record       an allocation or its end, written into a ring
@@ -34,6 +37,7 @@
 //! traps        the signal of probes; the program's own handler for it
 //! next         the functions behind ours
 //! interpose    the functions that programs call
+//! areas        those of them that map memory
 //! recording    whether anything is recorded in this process, and where
 //! startup      the constructor
 //! clock        a timer for each thread, whose signals are samples
@@ -54,6 +58,8 @@
 #[cfg(freestanding)]
 extern crate core;
 
+#[cfg(all(freestanding, not(any(changes, traces))))]
+mod areas;
 #[cfg(not(traces))]
 mod arena;
 #[cfg(any(not(freestanding), changes))]

@@ -18,7 +18,9 @@ pub(crate) const PVALLOC: usize = 8;
 pub(crate) const REALLOCARRAY: usize = 9;
 pub(crate) const PRCTL: usize = 10;
 pub(crate) const MMAP: usize = 11;
-const ALL: usize = 12;
+pub(crate) const MUNMAP: usize = 12;
+pub(crate) const MREMAP: usize = 13;
+const ALL: usize = 14;
 
 const NAMES: [&CStr; ALL] = [
     c"malloc",
@@ -33,6 +35,8 @@ const NAMES: [&CStr; ALL] = [
     c"reallocarray",
     c"prctl",
     c"mmap",
+    c"munmap",
+    c"mremap",
 ];
 
 /// A function, or null while it is not known.

@@ -38,15 +38,41 @@ pub(crate) fn allocated(region: &Region, process: u32, address: u64, size: u64, 
     if !is_kept && !first {
         return;
     }
-    let ticks = sys::ticks();
+    let (ticks, key) = (sys::ticks(), told(region, process, caller));
+    let return_address = caller.return_address;
+    let record = Record { kind: kind::ALLOCATED, ticks, address, size, return_address, key, is_kept };
+    write(region, process, &record, !first);
+}
+
+/// The key of the calls that led here; their stack is told of, too, if it is new.
+fn told(region: &Region, process: u32, caller: &Caller) -> u64 {
     let depth = sys::thread_pointer().wrapping_sub(caller.stack_pointer());
     let key = key(caller.return_address, depth);
     if KEYS.is_new(key) && stack::copy(region, process, key, caller) {
         KEYS.insert(key);
     }
+    key
+}
+
+/// The program mapped memory that no file has. Small areas are buffers, and left out where large
+/// allocations are.
+pub(crate) fn mapped(region: &Region, process: u32, address: u64, size: u64, caller: &Caller) {
+    if size < region.header().read_mostly.large_from.load(Relaxed) {
+        return;
+    }
+    let (ticks, key) = (sys::ticks(), told(region, process, caller));
     let return_address = caller.return_address;
-    let record = Record { kind: kind::ALLOCATED, ticks, address, size, return_address, key, is_kept };
-    write(region, process, &record, !first);
+    let record =
+        Record { kind: kind::MAPPED, ticks, address, size, return_address, key, ..Record::default() };
+    write(region, process, &record, true);
+}
+
+/// A range was unmapped at `ticks`, or is a file's now.
+pub(crate) fn unmapped(region: &Region, process: u32, address: u64, size: u64, ticks: u64) {
+    if size < region.header().read_mostly.large_from.load(Relaxed) {
+        return;
+    }
+    write(region, process, &Record { kind: kind::UNMAPPED, ticks, address, size, ..Record::default() }, true);
 }
 
 /// Memory ends now, or did at `ticks`.
@@ -176,6 +202,19 @@ mod tests {
         assert_eq!(written(), 2);
         freed(&region, 7, 0x7000_5000, 6);
         assert_eq!(written(), 2, "it ended before");
+    }
+
+    #[test]
+    fn areas_are_told_but_for_small_ones() {
+        let region = region(1);
+        mapped(&region, 7, 0x7000_0000, 1 << 20, &caller());
+        unmapped(&region, 7, 0x7000_0000, 1 << 20, 9);
+        let (one, two) = (region.slot(0, 0), region.slot(0, 1));
+        assert_eq!((one.kind.load(Relaxed) as u32, one.size.load(Relaxed)), (kind::MAPPED as u32, 1 << 20));
+        assert_eq!((two.kind.load(Relaxed) as u32, two.ticks.load(Relaxed)), (kind::UNMAPPED as u32, 9));
+        region.header().read_mostly.large_from.store(u64::MAX, Relaxed);
+        mapped(&region, 7, 0x7000_0000, 1 << 20, &caller());
+        assert_eq!(region.head(0).head.load(Relaxed), 2, "nothing is recorded");
     }
 
     #[test]

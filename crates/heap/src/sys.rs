@@ -12,6 +12,7 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const RT_SIGRETURN: usize = 15;
+    pub(crate) const MREMAP: usize = 25;
     pub(crate) const MADVISE: usize = 28;
     pub(crate) const GETPID: usize = 39;
     pub(crate) const GETTID: usize = 186;

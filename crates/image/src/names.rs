@@ -4,7 +4,7 @@
 use crate::Image;
 use crate::elf::bytes::hex;
 use addr2line::Context;
-use gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
+use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef};
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use std::path::{Path, PathBuf};
 use units::Svma;
@@ -31,6 +31,18 @@ pub struct Frame {
     /// As the linker knows it.
     pub function: Option<String>,
     pub line: Option<Line>,
+}
+
+/// The same for compilers, which find a place again by it whatever stands before the function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompiledFrame {
+    /// As the linker knows it.
+    pub function: String,
+    /// Lines from the function's first one on.
+    pub line_offset: u32,
+    pub column: u32,
+    /// Its code is part of its caller's.
+    pub is_inlined: bool,
 }
 
 impl<'d> Names<'d> {
@@ -73,6 +85,45 @@ impl<'d> Names<'d> {
         }
         found
     }
+
+    /// The functions at an address as compilers find them again; none unless all of that is known of
+    /// each. The innermost inlined one is first.
+    pub fn compiled_frames(&self, address: Svma) -> Option<Vec<CompiledFrame>> {
+        let lines = self.lines.as_ref()?;
+        let unit = lines.find_dwarf_and_unit(address.0).skip_all_loads()?;
+        let mut frames = lines.find_frames(address.0).skip_all_loads().ok()?;
+        let mut found = Vec::new();
+        while let Some(frame) = frames.next().ok()? {
+            let location = frame.location?;
+            let start = start_line(unit, frame.dw_die_offset?)?;
+            found.push(CompiledFrame {
+                function: frame.function?.raw_name().ok()?.into_owned(),
+                line_offset: location.line?.checked_sub(start)?,
+                column: location.column.unwrap_or(0),
+                is_inlined: true,
+            });
+        }
+        found.last_mut()?.is_inlined = false;
+        Some(found)
+    }
+}
+
+/// The line at which a function is declared; an inlined call names the function elsewhere.
+fn start_line<'d>(unit: UnitRef<'_, Slice<'d>>, mut at: UnitOffset) -> Option<u32> {
+    const MOST_STEPS: usize = 4;
+    for _ in 0..MOST_STEPS {
+        let entry = unit.entry(at).ok()?;
+        let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value());
+        if let Some(line) = line {
+            return u32::try_from(line).ok();
+        }
+        let origin = entry.attr_value(gimli::DW_AT_abstract_origin);
+        match origin.or_else(|| entry.attr_value(gimli::DW_AT_specification))? {
+            AttributeValue::UnitRef(origin) => at = origin,
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn context<'d>(image: &Image<'d>) -> Option<Context<Slice<'d>>> {

@@ -5,9 +5,14 @@
 //! takes along the few allocations that its registers point to. Which of these it read is decided
 //! later, when the load is known.
 //!
+//! Memory that a process maps itself is known besides (`areas.rs`): what no allocation holds lies
+//! there.
+//!
 //! A process's allocations lie in pieces of its address space that a forked child shares until one
 //! of both changes them.
 
+use crate::areas::{Area, Areas};
+use crate::makers::SmallMakers;
 use crate::registers::Registers;
 use crate::sites::{SiteId, Sites};
 use heap::layout::{LARGE_FROM, is_chosen, share};
@@ -58,12 +63,19 @@ pub struct Near {
 const UNIT: u64 = 16;
 /// In `Near::site`: one of a sample of allocations, which stands for others, too.
 const STANDS_FOR_OTHERS: u32 = 1 << 31;
+/// In `Near::site`: memory that the process maps itself.
+const IS_AREA: u32 = 1 << 30;
 
 impl Near {
     fn of(address: u64, live: &Live) -> Self {
         let units = u32::try_from(live.size.div_ceil(UNIT).max(1)).unwrap_or(u32::MAX);
         let is_alone = live.is_kept && live.size >= LARGE_FROM;
         Self { start: address, units, site: live.site.0 | if is_alone { 0 } else { STANDS_FOR_OTHERS } }
+    }
+
+    fn of_area(start: u64, area: &Area) -> Self {
+        let units = u32::try_from((area.end - start).div_ceil(UNIT)).unwrap_or(u32::MAX);
+        Self { start, units, site: area.site.0 | IS_AREA }
     }
 
     fn holds(&self, address: u64) -> bool {
@@ -75,7 +87,15 @@ impl Near {
     }
 
     pub fn site(&self) -> SiteId {
-        SiteId(self.site & !STANDS_FOR_OTHERS)
+        SiteId(self.site & !(STANDS_FOR_OTHERS | IS_AREA))
+    }
+
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(u64::from(self.units) * UNIT)
+    }
+
+    pub fn is_area(&self) -> bool {
+        self.site & IS_AREA != 0
     }
 
     pub fn stands_for_others(&self) -> bool {
@@ -98,20 +118,13 @@ const PIECE_BITS: u32 = 18;
 
 type Piece = BTreeMap<u64, Live>;
 
-/// The sites of the small allocations of a piece; `None`: there were too many.
-type Makers = Option<Vec<SiteId>>;
-/// By the piece.
-type Small = BTreeMap<u64, Makers>;
-/// More sites than these are not told apart.
-const MOST_MAKERS: usize = 4;
-
 /// The allocations of one process.
 #[derive(Clone, Debug, Default)]
 struct Process {
     pieces: BTreeMap<u64, Arc<Piece>>,
+    areas: Areas,
     sites: Arc<HashMap<u64, SiteId>>,
-    /// Pieces in which small allocations were known at some time, and of which sites these were.
-    small: Arc<Small>,
+    small: SmallMakers,
 }
 
 impl Process {
@@ -120,20 +133,6 @@ impl Process {
         let mut pieces = self.pieces.range(..=address >> PIECE_BITS).rev();
         let found = pieces.find_map(|(_, piece)| piece.range(..=address).next_back());
         found.map(|(at, live)| (*at, live))
-    }
-
-    /// Of what is small, the site is known even where its end will not be told any more.
-    fn note_maker(&mut self, new: &Allocated, site: SiteId) {
-        let piece = new.address >> PIECE_BITS;
-        let is_told = |makers: &Makers| makers.as_ref().is_none_or(|all| all.contains(&site));
-        if new.size >= LARGE_FROM || self.small.get(&piece).is_some_and(is_told) {
-            return;
-        }
-        let makers = Arc::make_mut(&mut self.small).entry(piece).or_insert(Some(Vec::new()));
-        *makers = makers.take().filter(|all| all.len() < MOST_MAKERS).map(|mut all| {
-            all.push(site);
-            all
-        });
     }
 
     fn remove(&mut self, address: u64) -> Option<Live> {
@@ -153,7 +152,7 @@ impl Process {
 pub struct Heaps {
     processes: HashMap<u32, Process>,
     /// Of processes that ended, what is known of their small allocations.
-    ended: HashMap<u32, Arc<Small>>,
+    ended: HashMap<u32, SmallMakers>,
     /// All processes whose calls of `malloc` were told of at any time.
     told_of: HashSet<u32>,
     pub sites: Sites,
@@ -194,27 +193,47 @@ impl Heaps {
     }
 
     /// A process began to tell of its allocations.
-    pub fn began(&mut self, process: u32) {
-        self.forget(process);
+    pub fn began(&mut self, process: u32, time_ns: u64) {
+        self.forget(process, time_ns);
         self.told_of.insert(process);
         self.processes.insert(process, Process::default());
     }
 
+    /// A process tells of its allocations, though it was not known to.
+    pub fn tells(&mut self, process: u32) {
+        self.told_of.insert(process);
+    }
+
     /// A process ended, or executes another program.
-    pub fn forget(&mut self, process: u32) {
+    pub fn forget(&mut self, process: u32, time_ns: u64) {
         let Some(gone) = self.processes.remove(&process) else { return };
         if self.ended.len() < MOST_ENDED {
             self.ended.insert(process, gone.small);
         }
         for (address, live) in gone.pieces.values().flat_map(|piece| piece.iter()) {
             self.live -= 1;
-            self.sites.ended(live.site, live.weight(*address, self.threshold()));
+            let weight = live.weight(*address, self.threshold());
+            self.sites.ended(live.site, weight);
+            self.sites.lived(live.site, weight, live.began_ns, time_ns);
+        }
+        for area in gone.areas.all().filter(|area| area.counts) {
+            self.sites.ended(area.site, 1.0);
+        }
+    }
+
+    /// The run is over: what lives now has lived until this time.
+    pub fn end(&mut self, time_ns: u64) {
+        let threshold = self.threshold();
+        for process in self.processes.values() {
+            for (address, live) in process.pieces.values().flat_map(|piece| piece.iter()) {
+                self.sites.lived(live.site, live.weight(*address, threshold), live.began_ns, time_ns);
+            }
         }
     }
 
     /// A child has what its parent has.
-    pub fn forked(&mut self, process: u32, parent: u32) {
-        self.forget(process);
+    pub fn forked(&mut self, process: u32, parent: u32, time_ns: u64) {
+        self.forget(process, time_ns);
         let Some(copy) = self.processes.get(&parent).cloned() else { return };
         self.told_of.insert(process);
         // What a child shares was allocated once, by its parent: it does not count as allocated.
@@ -222,6 +241,9 @@ impl Heaps {
         for (address, live) in copy.pieces.values().flat_map(|piece| piece.iter()) {
             self.live += 1;
             self.sites.lives_on(live.site, live.weight(*address, threshold));
+        }
+        for area in copy.areas.all().filter(|area| area.counts) {
+            self.sites.lives_on(area.site, 1.0);
         }
         self.processes.insert(process, copy);
     }
@@ -237,7 +259,9 @@ impl Heaps {
 
     pub fn allocated(&mut self, new: &Allocated, site: SiteId) {
         let threshold = self.threshold();
-        self.processes.entry(new.process).or_default().note_maker(new, site);
+        if new.size < LARGE_FROM {
+            self.processes.entry(new.process).or_default().small.note(new.address, site);
+        }
         if !new.is_kept && !is_chosen(new.address, threshold) {
             return; // Told before it was known that this page is no longer chosen.
         }
@@ -253,9 +277,11 @@ impl Heaps {
             if old.began_ns > new.time_ns {
                 return; // Told too late: that memory is used again.
             }
-            let removed = process.remove(address);
+            let (began_ns, removed) = (old.began_ns, process.remove(address));
             self.live -= 1;
-            self.sites.ended(site_of(removed), removed.map_or(0.0, |live| live.weight(address, threshold)));
+            let weight = removed.map_or(0.0, |live| live.weight(address, threshold));
+            self.sites.ended(site_of(removed), weight);
+            self.sites.lived(site_of(removed), weight, began_ns, new.time_ns);
         }
         self.sites.began(site, new.size, weight);
         if self.live == MOST_LIVE {
@@ -278,7 +304,35 @@ impl Heaps {
         }
         if let Some(live) = process.remove(address) {
             self.live -= 1;
-            self.sites.ended(live.site, live.weight(address, threshold));
+            let weight = live.weight(address, threshold);
+            self.sites.ended(live.site, weight);
+            self.sites.lived(live.site, weight, live.began_ns, time_ns);
+        }
+    }
+
+    /// A process mapped memory that no file has.
+    pub fn mapped(&mut self, new: &Allocated, site: SiteId) {
+        let end = new.address.saturating_add(new.size);
+        self.unmapped(new.process, new.address, new.size, new.time_ns);
+        let area = Area { end, site, began_ns: new.time_ns, counts: true };
+        let process = self.processes.entry(new.process).or_default();
+        if process.areas.insert(new.address, area) {
+            self.sites.maps(site);
+            self.sites.began(site, new.size, 1.0);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// A range of a process holds no such memory any more.
+    pub fn unmapped(&mut self, process: u32, address: u64, size: u64, time_ns: u64) {
+        let Some(process) = self.processes.get_mut(&process) else { return };
+        if process.areas.before(address).is_some_and(|(at, area)| at == address && area.began_ns > time_ns) {
+            return; // Told too late: that memory is used again.
+        }
+        for area in process.areas.cut(address, address.saturating_add(size)) {
+            self.sites.ended(area.site, 1.0);
+            self.sites.lived(area.site, 1.0, area.began_ns, time_ns);
         }
     }
 
@@ -302,6 +356,9 @@ impl Heaps {
                 }
             }
             process.pieces.retain(|_, piece| !piece.is_empty());
+            for area in process.areas.all().filter(|area| area.counts) {
+                self.sites.lives_on(area.site, 1.0);
+            }
         }
     }
 
@@ -310,13 +367,14 @@ impl Heaps {
         self.live > MOST_LIVE / 8 * 7
     }
 
-    /// The allocations that these registers point to.
+    /// The allocations that these registers point to; where there is room, the areas as well.
     pub fn near(&self, process: u32, registers: &Registers) -> AllNear {
         const LEAST_ADDRESS: u64 = 4096;
         let mut found = AllNear::default();
-        let Some(process) = self.processes.get(&process).filter(|process| !process.pieces.is_empty()) else {
+        let Some(process) = self.processes.get(&process) else { return found };
+        if process.pieces.is_empty() && process.areas.is_empty() {
             return found;
-        };
+        }
         let mut count = 0;
         for &value in registers.general.iter().filter(|&&value| value >= LEAST_ADDRESS) {
             let Some((start, live)) = process.before(value) else { continue };
@@ -325,7 +383,19 @@ impl Heaps {
                 found[count] = Near::of(start, live);
                 count += 1;
                 if count == found.len() {
-                    break;
+                    return found;
+                }
+            }
+        }
+        // An address in both is the allocation's, which comes first.
+        for &value in registers.general.iter().filter(|&&value| value >= LEAST_ADDRESS) {
+            let Some((start, area)) = process.areas.before(value) else { continue };
+            let is_near = value < area.end.saturating_add(BEHIND);
+            if is_near && found[..count].iter().all(|near| near.start != start || !near.is_area()) {
+                found[count] = Near::of_area(start, area);
+                count += 1;
+                if count == found.len() {
+                    return found;
                 }
             }
         }
@@ -346,36 +416,18 @@ impl Heaps {
     pub fn has_no_small(&self, process: u32, start: u64, end: u64) -> bool {
         const ENOUGH_CHOSEN: f64 = 16.0;
         let chosen = end.saturating_sub(start) as f64 / 4096.0 * self.share();
-        let Some(small) = self.small(process).filter(|_| chosen >= ENOUGH_CHOSEN) else {
-            return false;
-        };
-        small.range(start >> PIECE_BITS..=end.saturating_sub(1) >> PIECE_BITS).next().is_none()
+        self.small(process).is_some() && chosen >= ENOUGH_CHOSEN && !self.had_small(process, start, end)
     }
 
-    fn small(&self, process: u32) -> Option<&Small> {
+    /// Whether small allocations were known in this memory at some time.
+    pub fn had_small(&self, process: u32, start: u64, end: u64) -> bool {
+        self.small(process).is_some_and(|small| small.are_in(start, end))
+    }
+
+    /// Where small allocations of a process were known, also of one that ended.
+    pub fn small(&self, process: u32) -> Option<&SmallMakers> {
         let lives = self.processes.get(&process).map(|process| &process.small);
-        lives.or_else(|| self.ended.get(&process)).map(|small| &**small)
-    }
-
-    /// The sites of the small allocations next to an address, on either side of it in this area, as
-    /// far as they are known: few pages were chosen where many were made at once, and an address in
-    /// the midst of what one site made is most likely of it, too.
-    pub fn makers_beside(
-        &self,
-        process: u32,
-        address: u64,
-        start: u64,
-        end: u64,
-    ) -> Option<impl Iterator<Item = SiteId>> {
-        let small = self.small(process)?;
-        let (first, piece, last) =
-            (start >> PIECE_BITS, address >> PIECE_BITS, end.saturating_sub(1) >> PIECE_BITS);
-        let below = small.range(first..=piece).next_back();
-        let above = small.range(piece..=last).next();
-        below.or(above)?;
-        let sides: Option<Vec<&Vec<SiteId>>> =
-            below.into_iter().chain(above).map(|(_, makers)| makers.as_ref()).collect();
-        Some(sides?.into_iter().flatten().copied())
+        lives.or_else(|| self.ended.get(&process))
     }
 
     /// The share of the pages that was chosen in the end.
@@ -391,14 +443,12 @@ fn site_of(live: Option<Live>) -> SiteId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address_space::{MappedId, Place};
-    use units::FileOffset;
 
     const AT: u64 = 0x5555_0000_0000;
 
     fn heaps() -> (Heaps, SiteId) {
         let mut heaps = Heaps::default();
-        heaps.began(1);
+        heaps.began(1, 0);
         let site = heaps.sites.id(Vec::new());
         (heaps, site)
     }
@@ -444,10 +494,10 @@ mod tests {
     fn a_child_has_what_its_parent_had() {
         let (mut heaps, site) = heaps();
         allocate(&mut heaps, site, AT, 64, 1);
-        heaps.forked(2, 1);
+        heaps.forked(2, 1, 2);
         heaps.freed(1, AT, 2);
         assert_eq!((at(&heaps, 1, AT), at(&heaps, 2, AT)), (None, Some(AT)));
-        heaps.forget(2);
+        heaps.forget(2, 3);
         assert_eq!((at(&heaps, 2, AT), heaps.live), (None, 0));
     }
 
@@ -472,25 +522,13 @@ mod tests {
     }
 
     #[test]
-    fn who_made_what_is_beside_is_known_where_it_is_one() {
+    fn who_made_small_ones_is_known_to_the_end() {
         let (mut heaps, site) = heaps();
-        let place = Place { what: MappedId(0), offset: FileOffset(16) };
-        let other = heaps.sites.id(vec![place]);
         heaps.lowered(1, 0);
-        let beside = |heaps: &Heaps, at: u64| {
-            let makers = heaps.makers_beside(1, at, AT, AT + (1 << 24))?;
-            Some(makers.collect::<Vec<_>>())
-        };
-        assert_eq!(beside(&heaps, AT), None, "nothing is known here");
         allocate(&mut heaps, site, AT, 64, 1);
-        allocate(&mut heaps, site, AT + (1 << 20), 64, 1);
-        allocate(&mut heaps, other, AT + (1 << 22), 64, 1);
         assert_eq!(at(&heaps, 1, AT), None, "its end will not be told");
-        assert_eq!(beside(&heaps, AT + (1 << 19)), Some(vec![site, site]));
-        assert_eq!(beside(&heaps, AT + (1 << 21)), Some(vec![site, other]));
-        assert_eq!(beside(&heaps, AT + (1 << 23)), Some(vec![other]));
-        heaps.forget(1);
-        assert_eq!(beside(&heaps, AT + (1 << 23)), Some(vec![other]), "its samples are still looked at");
+        heaps.forget(1, 2);
+        assert!(heaps.had_small(1, AT, AT + 4096), "its samples are still looked at");
     }
 
     #[test]
@@ -505,6 +543,40 @@ mod tests {
         heaps.lowered(u32::MAX / 1000, 3);
         assert!(!heaps.has_no_small(1, other, other + (4 << 20)), "too few of its pages were chosen");
         assert!(!heaps.has_no_small(2, other, other + (4 << 20)), "another process");
+    }
+
+    #[test]
+    fn what_is_mapped_is_known_where_no_allocation_is() {
+        let (mut heaps, site) = heaps();
+        let maps = heaps.sites.id(vec![]);
+        let area = Allocated { process: 1, time_ns: 1, address: AT, size: 4 << 20, is_kept: true };
+        heaps.mapped(&area, maps);
+        assert_eq!(at(&heaps, 1, AT + (1 << 20)), Some(AT));
+        allocate(&mut heaps, site, AT + 4096, 64, 2);
+        assert_eq!(at(&heaps, 1, AT + 4100), Some(AT + 4096), "the allocation in it");
+        assert!(
+            heaps.had_small(1, AT, AT + (4 << 20)) && !heaps.had_small(1, AT + (1 << 20), AT + (4 << 20))
+        );
+        heaps.unmapped(1, AT, 1 << 20, 3);
+        assert_eq!(at(&heaps, 1, AT + (1 << 20) - 4096), None);
+        assert_eq!(at(&heaps, 1, AT + (2 << 20)), Some(AT + (1 << 20)), "the rest of it");
+        heaps.forked(2, 1, 4);
+        heaps.unmapped(1, AT, 4 << 20, 5);
+        assert_eq!(
+            (at(&heaps, 1, AT + (2 << 20)), at(&heaps, 2, AT + (2 << 20))),
+            (None, Some(AT + (1 << 20)))
+        );
+    }
+
+    #[test]
+    fn lifetimes_are_those_of_what_ended_and_of_what_lives_at_the_end() {
+        let (mut heaps, site) = heaps();
+        allocate(&mut heaps, site, AT, 100, 10);
+        allocate(&mut heaps, site, AT + 112, 100, 20);
+        heaps.freed(1, AT, 40);
+        heaps.end(100);
+        let known = heaps.sites.get(site);
+        assert_eq!((known.total_bytes, known.lived, known.lifetimes_ns), (200.0, 2.0, 110.0));
     }
 
     #[test]

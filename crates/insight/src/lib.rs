@@ -17,9 +17,11 @@
 //! stacks         all of those calls, as one tree
 //! source         a mapped file: its code around what was sampled, and its names
 //! calls          the tree of calls with names
+//! areas          memory that a process maps itself, by the call that mapped it
 //! heap           which allocation holds an address, at the time of a sample
 //! sites          the calls that led to allocations
 //! site_names     what people call such a site
+//! contexts       what was allocated on each path of calls to a site, for compilers
 //! objects        which variable, allocation or area an address lies in
 //! object_stalls  how much of the stall each object has
 //! sharing        which cache lines threads share, and what that costs
@@ -33,8 +35,10 @@
 pub mod accesses;
 pub mod address_space;
 mod annotate;
+mod areas;
 mod calls;
 pub mod code;
+mod contexts;
 pub mod data_address;
 mod dependence;
 pub mod each;
@@ -43,6 +47,7 @@ pub mod footprint;
 mod hardware;
 pub mod heap;
 pub mod level;
+mod makers;
 mod names;
 mod object_stalls;
 pub mod objects;

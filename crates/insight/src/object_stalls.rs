@@ -4,6 +4,7 @@
 //! a load's addresses on pages that are not chosen, it gets the share that it has of those on
 //! chosen ones. Fewer addresses carry the figure then, and its interval is wider.
 
+use crate::contexts::{self, contexts};
 use crate::objects::{Found, Object, Objects};
 use crate::share::measured_share;
 use crate::sites::SiteId;
@@ -76,11 +77,23 @@ impl ObjectStalls {
     pub(crate) fn into_records(self, objects: &Objects<'_, '_>, all: u64, most: usize) -> Vec<MemoryObject> {
         let mut ordered: Vec<(Object, Stall)> = self.0.into_iter().collect();
         ordered.sort_by(|(a, x), (b, y)| y.samples.total_cmp(&x.samples).then_with(|| a.cmp(b)));
-        ordered.into_iter().take(most).map(|(object, stall)| record(object, &stall, objects, all)).collect()
+        let records = ordered.into_iter().take(most).enumerate();
+        records
+            .map(|(number, (object, stall))| {
+                let with_contexts = number < contexts::OBJECTS;
+                record(object, &stall, objects, all, with_contexts)
+            })
+            .collect()
     }
 }
 
-fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) -> MemoryObject {
+fn record(
+    object: Object,
+    stall: &Stall,
+    objects: &Objects<'_, '_>,
+    all: u64,
+    with_contexts: bool,
+) -> MemoryObject {
     // An address that counts for ten is known as well as a tenth of the samples would be.
     let known = if stall.squares > 0.0 { (stall.samples / stall.squares).min(1.0) } else { 1.0 };
     let share = measured_share((stall.samples * known).round() as u64, (all as f64 * known).round() as u64);
@@ -117,7 +130,14 @@ fn record(object: Object, stall: &Stall, objects: &Objects<'_, '_>, all: u64) ->
                 .iter()
                 .take(MOST_PATHS)
                 .map(|(path, _)| objects.sites.calls(*path).to_vec())
+                .filter(|_| !group.maps)
                 .collect(),
+            is_mapped: group.maps,
+            contexts: if with_contexts && !group.maps {
+                contexts(objects, &paths, &share)
+            } else {
+                Vec::new()
+            },
         }),
         bytes: bytes.unwrap_or_else(|| Quantity::unresolved("the size is not known")),
         count: group.most.round().max(1.0) as u64,

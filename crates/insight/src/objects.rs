@@ -53,7 +53,7 @@ impl<'d> Variables<'d> {
 
 /// The objects of all processes, as far as mappings and symbols tell.
 pub struct Objects<'t, 'd> {
-    tally: &'t Tally,
+    pub(crate) tally: &'t Tally,
     /// By the number of their mapped file.
     variables: HashMap<u32, Variables<'d>>,
     pub(crate) sites: SiteNames,
@@ -78,6 +78,14 @@ impl<'t, 'd> Objects<'t, 'd> {
         if let Some(near) = holder {
             let object = self.allocation(near.site());
             let path = near.site();
+            // An allocator's arena.
+            let heaps = &self.tally.heaps;
+            if near.is_area()
+                && heaps.had_small(sample.process, near.start(), near.end())
+                && heaps.is_unknown(sample.process, address.0, sample.time_ns)
+            {
+                return Found::NotChosen(Some(object));
+            }
             return if near.stands_for_others() {
                 Found::OneOfMany(object, path)
             } else {
@@ -101,7 +109,7 @@ impl<'t, 'd> Objects<'t, 'd> {
 
     /// The site of the small allocations on both sides of an address, if it is one.
     fn only_maker_beside(&self, process: u32, address: u64, start: u64, end: u64) -> Option<SiteId> {
-        let mut makers = self.tally.heaps.makers_beside(process, address, start, end)?;
+        let mut makers = self.tally.heaps.small(process)?.beside(address, start, end)?;
         let first = makers.next()?;
         let group = self.sites.group(first);
         makers.all(|other| self.sites.group(other) == group).then_some(first)

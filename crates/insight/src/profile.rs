@@ -55,6 +55,8 @@ impl Waited {
 struct InFunction {
     samples: u64,
     stalled: u64,
+    /// By instruction.
+    at: BTreeMap<Svma, u64>,
 }
 
 /// The sums over all places.
@@ -235,6 +237,7 @@ impl Listed {
                 self.gathered.ran((file.what, unit), &counts.kept, counts.user);
                 let function = functions.entry(unit).or_default();
                 function.samples += counts.user;
+                *function.at.entry(at).or_default() += counts.user;
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
             }
         }
@@ -268,7 +271,7 @@ impl Listed {
             }
             let share = FunctionShare {
                 module: file.path.clone(),
-                function: source.function(code.module.units[unit].start),
+                function: source.unit_name(unit, &counts.at),
                 address: code.module.units[unit].start.0,
                 time: measured_share(counts.samples, all),
                 stall: measured_share(counts.stalled, all),

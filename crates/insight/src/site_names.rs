@@ -4,11 +4,16 @@
 //! `BEGINNINGS`.
 
 use crate::address_space::Place;
+use crate::names::demangled;
 use crate::sites::{Site, SiteId, Sites};
 use crate::source::{NamedFrame, Source};
-use image::names::Line;
-use records::profile::CodeAddress;
+use image::names::{CompiledFrame, Line};
+use records::profile::{CodeAddress, SourceCall};
 use std::collections::HashMap;
+
+/// What names of functions begin with that map memory for their callers.
+const MAPPING_BEGINNINGS: &[&str] =
+    &["mmap", "mremap", "xmmap", "memmap2::", "<memmap2::", "std::", "<std::", "core::", "<core::"];
 
 /// Functions that allocate for their callers.
 const WRAPPERS: &[&str] = &[
@@ -140,6 +145,28 @@ fn address(place: Place, sources: &HashMap<u32, Source<'_>>) -> Option<CodeAddre
     Some(CodeAddress { module: source.file.path.clone(), address })
 }
 
+fn compiled(place: Place, sources: &HashMap<u32, Source<'_>>) -> Vec<SourceCall> {
+    let known = || {
+        let source = sources.get(&place.what.0)?;
+        let address = source.code.module.image.address_of(place.offset)?;
+        let mut frames = source.names.compiled_frames(address)?;
+        // GCC leaves the linkage names of C++'s static functions to the symbols, which have
+        // additions of the compiler's behind a point.
+        let symbol = source.symbol(address).and_then(|symbol| symbol.split('.').next().map(str::to_owned));
+        if let Some((own, symbol)) = frames.last_mut().zip(symbol.filter(|name| name.starts_with("_Z"))) {
+            own.function = symbol;
+        }
+        Some(frames)
+    };
+    let call = |frame: CompiledFrame| SourceCall {
+        function: frame.function,
+        line_offset: frame.line_offset,
+        column: frame.column,
+        is_inlined: frame.is_inlined,
+    };
+    known().into_iter().flatten().map(call).collect()
+}
+
 /// One call of a path, as people know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Call {
@@ -179,6 +206,8 @@ pub(crate) struct Group {
     pub(crate) squares: f64,
     pub(crate) records: u64,
     pub(crate) most: f64,
+    /// It maps memory itself.
+    pub(crate) maps: bool,
 }
 
 /// The names of all sites.
@@ -187,12 +216,20 @@ pub(crate) struct SiteNames {
     of: Vec<usize>,
     stacks: Vec<Vec<String>>,
     calls: Vec<Vec<CodeAddress>>,
+    /// What compilers know of a place; none where debug information does not tell.
+    compiled: HashMap<Place, Vec<SourceCall>>,
 }
 
 impl SiteNames {
     pub(crate) fn of(sites: &Sites, sources: &HashMap<u32, Source<'_>>) -> Self {
         let mut calls: HashMap<Place, Vec<Call>> = HashMap::new();
-        let mut names = Self { groups: Vec::new(), of: Vec::new(), stacks: Vec::new(), calls: Vec::new() };
+        let mut names = Self {
+            groups: Vec::new(),
+            of: Vec::new(),
+            stacks: Vec::new(),
+            calls: Vec::new(),
+            compiled: HashMap::new(),
+        };
         let mut by_name: HashMap<String, usize> = HashMap::new();
         for (_, site) in sites.all() {
             let path: Vec<Call> = site
@@ -200,7 +237,7 @@ impl SiteNames {
                 .iter()
                 .flat_map(|&place| calls.entry(place).or_insert_with(|| calls_at(place, sources)).clone())
                 .collect();
-            let named = group(&path);
+            let named = if site.maps { mapping_group(&path) } else { group(&path) };
             let number = *by_name.entry(named.name.clone()).or_insert_with(|| {
                 names.groups.push(named);
                 names.groups.len() - 1
@@ -210,10 +247,21 @@ impl SiteNames {
             names.stacks.push(path.iter().map(Call::text).collect());
             let is_own = |place: &Place| calls[place].iter().any(|call| !call.is_wrapper());
             let own = site.calls.iter().position(is_own).unwrap_or(0);
-            let addresses = site.calls.iter().take(own + 1).map(|&place| address(place, sources));
+            // Only allocations can be told apart by them.
+            let own = if site.maps { 0 } else { own + 1 };
+            let addresses = site.calls.iter().take(own).map(|&place| address(place, sources));
             names.calls.push(addresses.collect::<Option<Vec<_>>>().unwrap_or_default());
         }
+        let compiled = calls.keys().map(|&place| (place, compiled(place, sources)));
+        names.compiled = compiled.filter(|(_, calls)| !calls.is_empty()).collect();
         names
+    }
+
+    /// A site's calls as compilers find them again, the innermost first. Those of the allocating
+    /// function itself are none of the program's.
+    pub(crate) fn compiled(&self, site: &Site) -> Vec<SourceCall> {
+        let all = site.calls.iter().filter_map(|place| self.compiled.get(place)).flatten();
+        all.skip_while(|call| demangled(&call.function).starts_with("operator new")).cloned().collect()
     }
 
     /// The number of a site's group.
@@ -262,8 +310,23 @@ fn calls_at(place: Place, sources: &HashMap<u32, Source<'_>>) -> Vec<Call> {
 
 fn group(path: &[Call]) -> Group {
     let first = path.iter().position(|call| !call.is_wrapper()).unwrap_or(0);
+    named_by(path, first, "malloc")
+}
+
+/// An allocator that maps its arena is named itself: which allocation needed a new one is chance.
+fn mapping_group(path: &[Call]) -> Group {
+    let maps = |call: &Call| {
+        let name = call.frame.function.as_deref().unwrap_or_default();
+        MAPPING_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+    };
+    let first = path.iter().position(|call| !maps(call)).unwrap_or(0);
+    Group { maps: true, ..named_by(path, first, "mmap") }
+}
+
+/// A group by its own call, and by the wrapper before that, or what the wrapper would be.
+fn named_by(path: &[Call], first: usize, otherwise: &str) -> Group {
     let by = first.checked_sub(1).and_then(|wrapper| path[wrapper].frame.function.as_deref());
-    let by = by.map_or("malloc".to_owned(), brief);
+    let by = by.map_or(otherwise.to_owned(), brief);
     let own = path.get(first).cloned().unwrap_or_default();
     let name = format!("{by} in {}", own.text());
     Group { name, function: own.frame.function, line: own.frame.line, ..Group::default() }
@@ -288,6 +351,7 @@ mod tests {
         assert_eq!((named.function.as_deref(), named.line.unwrap().line), (Some("read_graph"), 52));
         assert_eq!(group(&path[1..]).name, "malloc in read_graph (graph.c:52)");
         assert_eq!(group(&path[..1]).name, "malloc in xmalloc (graph.c:3)", "there is nothing else");
+        assert_eq!(mapping_group(&path).name, "mmap in xmalloc (graph.c:3)", "an allocator's arena");
         assert_eq!(group(&calls_at(UNKNOWN, &HashMap::new())).name, "malloc in ? (code that no file has)");
     }
 

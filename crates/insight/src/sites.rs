@@ -23,6 +23,13 @@ pub struct Site {
     pub most: f64,
     /// Records behind these figures.
     pub records: u64,
+    /// Of all allocations together.
+    pub total_bytes: f64,
+    /// How many of them it is known of how long they lived, and how long that was together.
+    pub lived: f64,
+    pub lifetimes_ns: f64,
+    /// It maps memory itself.
+    pub maps: bool,
 }
 
 /// All sites.
@@ -66,7 +73,20 @@ impl Sites {
         site.allocations += weight;
         site.squares += weight * weight;
         site.records += 1;
+        site.total_bytes += weight * size as f64;
         self.lives_on(id, weight);
+    }
+
+    /// It maps memory itself.
+    pub(crate) fn maps(&mut self, id: SiteId) {
+        self.all[id.0 as usize].maps = true;
+    }
+
+    /// An allocation that stands for `weight` of them lived from one time until another.
+    pub(crate) fn lived(&mut self, id: SiteId, weight: f64, from_ns: u64, to_ns: u64) {
+        let site = &mut self.all[id.0 as usize];
+        site.lived += weight;
+        site.lifetimes_ns += weight * to_ns.saturating_sub(from_ns) as f64;
     }
 
     pub(crate) fn ended(&mut self, id: SiteId, weight: f64) {

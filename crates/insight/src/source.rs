@@ -3,7 +3,9 @@
 use crate::code::Code;
 use crate::names::demangled;
 use image::Module;
+use image::elf::imports::Import;
 use image::names::{Frame, Line, Names};
+use std::collections::BTreeMap;
 use std::path::Path;
 use units::{FileOffset, Svma};
 
@@ -73,9 +75,41 @@ impl<'d> Source<'d> {
         format!("{file}+{:#x}", start.0)
     }
 
-    /// The name of the function that has an address, by its symbol.
+    /// The name of the function that has an address, by its symbol; `name@plt` in a linker's stub.
     pub(crate) fn function(&self, address: Svma) -> Option<String> {
-        let unit = self.code.module.unit_at(address)?;
-        self.code.module.name(unit).map(|name| demangled(&String::from_utf8_lossy(name)))
+        self.symbol(address).map(|name| demangled(&name)).or_else(|| self.stub(address))
+    }
+
+    /// The same, as the linker knows it.
+    pub(crate) fn symbol(&self, address: Svma) -> Option<String> {
+        let name = self.code.module.name(self.code.module.unit_at(address)?)?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// The linker's stub at an address: stubs have 8 bytes or 16; all of a section are one unit.
+    fn stub(&self, address: Svma) -> Option<String> {
+        let at = |back: u64| {
+            let start = (address.0 & !7).checked_sub(back)?;
+            self.code.module.imports.stub(Svma(start))
+        };
+        match [0, 8].into_iter().find_map(at)? {
+            Import::Named(name) => Some(format!("{}@plt", demangled(&String::from_utf8_lossy(name)))),
+            Import::Indirect => None,
+        }
+    }
+
+    /// A unit's name, of which these instructions were sampled, with the samples of each.
+    pub(crate) fn unit_name(&self, unit: usize, sampled: &BTreeMap<Svma, u64>) -> Option<String> {
+        let start = self.code.module.units[unit].start;
+        if self.code.module.name(unit).is_some() {
+            return self.function(start);
+        }
+        let mut stubs: BTreeMap<String, u64> = BTreeMap::new();
+        for (&address, samples) in sampled {
+            *stubs.entry(self.stub(address)?).or_default() += samples;
+        }
+        let others = if stubs.len() > 1 { " and others" } else { "" };
+        let (most, _) = stubs.into_iter().max_by_key(|(_, samples)| *samples)?;
+        Some(most + others)
     }
 }

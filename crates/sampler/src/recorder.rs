@@ -78,6 +78,7 @@ impl Recorder {
             self.read_region(region);
         }
         self.count_before(u64::MAX);
+        self.tally.heaps.end(now_ns());
     }
 
     fn read_region(&mut self, region: &mut Region) {
@@ -107,6 +108,7 @@ impl Recorder {
     }
 
     pub(crate) fn count(&mut self, event: Event) {
+        let time_ns = event.time_ns();
         match event {
             Event::Sample(sample) if self.is_asked_for(sample.time_ns) => self.tally.count(sample),
             Event::Stack(sample, stack) if self.is_asked_for(sample.time_ns) => self.unwind(sample, &stack),
@@ -120,7 +122,7 @@ impl Recorder {
                 let entry = self.tally.processes.entry(process).or_default();
                 if executed {
                     entry.space = insight::address_space::AddressSpace::default();
-                    self.tally.heaps.forget(process);
+                    self.tally.heaps.forget(process, time_ns);
                 }
                 if process == thread {
                     entry.name = name;
@@ -133,10 +135,10 @@ impl Recorder {
                         parent.map_or_else(Default::default, |p| (p.name.clone(), p.space.clone()));
                     let entry = self.tally.processes.entry(process).or_default();
                     (entry.name, entry.space) = (name, space);
-                    self.tally.heaps.forked(process, parent_id);
+                    self.tally.heaps.forked(process, parent_id, time_ns);
                 }
             }
-            Event::Ended { process, .. } => self.tally.heaps.forget(process),
+            Event::Ended { process, .. } => self.tally.heaps.forget(process, time_ns),
             Event::Lost { count, .. } => self.tally.lost += count,
             Event::LostStacks { count, .. } => self.tally.stacks.lost += count,
         }

@@ -1,6 +1,9 @@
 //! The program's files with trace twins: rewritten, proven, and put where the program finds them.
+//! They are kept from run to run, in the same cache as those of harvests; what a run uses is a
+//! copy, since the program may go on as a user who may not read the cache.
 
 use crate::places::Places;
+use harvest::cache::{self, Cache, Key, Made};
 use image::Module;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -31,11 +34,13 @@ impl Rewritten {
         let directory = tempfile::Builder::new().prefix("gleaner-").tempdir()?;
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711))?;
         let mut all = Self { directory, program: None, modules: Vec::new(), left_out: Vec::new() };
+        // None where there is no place for it.
+        let cache = Cache::of_user().ok();
         for path in paths {
             if !is_loader(path) {
                 told(&format!("{}: rewriting", records::text_of(path)));
             }
-            match all.add(program, path) {
+            match all.add(program, path, cache.as_ref()) {
                 Ok(module) => all.modules.push(module),
                 Err(why) => all.left_out.push((path.clone(), why)),
             }
@@ -48,15 +53,22 @@ impl Rewritten {
         self.directory.path()
     }
 
-    fn add(&mut self, program: &Program, path: &Path) -> Result<RewrittenModule, String> {
+    fn add(
+        &mut self,
+        program: &Program,
+        path: &Path,
+        cache: Option<&Cache>,
+    ) -> Result<RewrittenModule, String> {
         if is_loader(path) {
             return Err("the dynamic loader runs as it is".to_owned());
         }
         let number = u16::try_from(self.modules.len()).map_err(|_| "too many files")?;
         let data = fs::read(path).map_err(|e| records::plain(&e))?;
-        let rewritten = twin::rewrite(&data, None, Mode::Trace(number)).map_err(|e| e.to_string())?;
-        proof::check(&data, &rewritten.bytes)
-            .map_err(|why| format!("the rewritten file is not proven: {why}"))?;
+        let name = path.file_name().unwrap_or(OsStr::new("file"));
+        let rewritten = match cache {
+            Some(cache) => kept(cache, name, &data, number)?,
+            None => rewritten(&data, number)?,
+        };
         let places = Places::of(&Module::analyse(&data, None).map_err(|e| e.to_string())?);
         let is_program = program.file().is_some_and(|file| is_same(&file, path));
         let place = if is_program {
@@ -67,7 +79,7 @@ impl Rewritten {
             self.directory.path().join(path.file_name().unwrap_or(OsStr::new("library")))
         };
         let write = || {
-            fs::write(&place, &rewritten.bytes)?;
+            fs::write(&place, &rewritten)?;
             fs::set_permissions(&place, PermissionsExt::from_mode(0o755))
         };
         write().map_err(|e| format!("{}: {}", place.display(), records::plain(&e)))?;
@@ -99,6 +111,38 @@ impl Rewritten {
             paths.push(before);
         }
         (OsString::from("LD_LIBRARY_PATH"), paths)
+    }
+}
+
+/// A file with trace twins, proven.
+fn rewritten(data: &[u8], number: u16) -> Result<Vec<u8>, String> {
+    let rewritten = twin::rewrite(data, None, Mode::Trace(number)).map_err(|e| e.to_string())?;
+    proof::check(data, &rewritten.bytes).map_err(|why| format!("the rewritten file is not proven: {why}"))?;
+    Ok(rewritten.bytes)
+}
+
+/// The same, as it was kept by an earlier run, or for later ones.
+fn kept(cache: &Cache, name: &OsStr, data: &[u8], number: u16) -> Result<Vec<u8>, String> {
+    let (content, versions) = (cache::checksum(data), [proof::VERSION, twin_format::VERSION]);
+    let versions = versions.map(u32::to_le_bytes).concat();
+    let key = Key::of(&[b"trace", content.as_bytes(), &number.to_le_bytes(), &versions]);
+    let make = || Ok::<_, NotMade>(Made { bytes: rewritten(data, number)?, note: () });
+    let entry = cache.get(&key, name, make).map_err(|NotMade(why)| why)?;
+    fs::read(&entry.file).map_err(|e| records::plain(&e))
+}
+
+/// Why there is no such file.
+struct NotMade(String);
+
+impl From<std::io::Error> for NotMade {
+    fn from(error: std::io::Error) -> Self {
+        Self(records::plain(&error))
+    }
+}
+
+impl From<String> for NotMade {
+    fn from(why: String) -> Self {
+        Self(why)
     }
 }
 

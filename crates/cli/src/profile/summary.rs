@@ -16,6 +16,8 @@ const HIGH: f64 = 0.2;
 const WORTH_NAMING: f64 = 0.05;
 /// With fewer samples the intervals are too wide to choose by.
 const FEW: u64 = 200;
+/// Nearly all programs are sampled in this much CPU time.
+const ENOUGH_FOR_SAMPLES_S: f64 = 0.1;
 /// Rows of a share below this are left out of the first table.
 const WORTH_A_ROW: f64 = 0.0005;
 
@@ -23,7 +25,12 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     let mut text = head(profile);
     text.push_str(&sampling(profile));
     if profile.sampling.samples == 0 {
-        text.push_str("  no samples: the program used hardly any CPU time\n");
+        let ran = profile.summary.cpu_time.value().is_some_and(|seconds| seconds >= ENOUGH_FOR_SAMPLES_S);
+        text.push_str(if ran {
+            "  no samples: none fell into the part of the run that was asked for (--from, --to)\n"
+        } else {
+            "  no samples: the program used hardly any CPU time\n"
+        });
         return text;
     }
     text.push_str(&where_time_went(profile, width));

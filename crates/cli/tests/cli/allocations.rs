@@ -90,6 +90,11 @@ fn data_is_named_by_where_it_is_allocated() {
     assert!(site.line.is_some() && site.stack.iter().any(|call| call.starts_with("main (p.c:")), "{site:?}");
     let index = allocated_in(&profile, "make_index").unwrap_or_else(|| panic!("{told}"));
     assert_eq!((index.count, index.bytes.value()), (1, Some(f64::from(32 << 20))), "{index:?}");
+    let context = site.contexts.first().unwrap_or_else(|| panic!("{list:?}"));
+    let calls: Vec<&str> = context.calls.iter().map(|call| call.function.as_str()).collect();
+    assert!(calls.starts_with(&["make_list", "main"]), "{context:?}");
+    assert!(context.lifetime.value().is_some_and(|s| s > 0.01 && s < 60.0), "{context:?}");
+    assert_eq!(context.calls[0].line_offset, 1, "the loop's line behind the function's: {context:?}");
     let load =
         |function: &str| profile.loads.iter().find(|l| l.function.as_deref() == Some(function)).unwrap();
     assert_eq!(load("chase").object.as_deref(), Some(&*list.name), "{told}");
@@ -98,6 +103,47 @@ fn data_is_named_by_where_it_is_allocated() {
     if let Some(table) = allocated_in(&profile, "make_table") {
         assert!(table.name.starts_with("xmalloc in make_table"), "a wrapper is passed over: {table:?}");
     }
+}
+
+/// Memory that the program maps itself, in a function of its own, after another area that it unmaps.
+#[test]
+fn what_a_program_maps_is_named_by_where_it_maps_it() {
+    let place = place(
+        r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+static volatile long kept;
+static long *map(size_t bytes) { return mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+__attribute__((noinline, noclone)) static long *map_index(long n) {
+    munmap(map(n * sizeof(long)), n * sizeof(long));
+    long *a = map(n / 2 * sizeof(long));
+    a = mremap(a, n / 2 * sizeof(long), n * sizeof(long), MREMAP_MAYMOVE);
+    for (long i = 0; i < n; i++) a[i] = (i * 0x5deece66d + 11) % n;
+    return a;
+}
+__attribute__((noinline, noclone)) static long walk(long *a, long at, long n) { while (n--) at = a[at]; return at; }
+int main(void) {
+    errno = 0;
+    if (mmap(0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED || errno != EINVAL) return 1;
+    if (munmap((void *)1, 4096) != -1 || errno != EINVAL) return 2;
+    long *index = map_index(1 << 22);
+    kept = walk(index, 1, 6000000);
+    return 0;
+}
+"#,
+    );
+    assert!(place.compile("cc", "p", &["-g"]));
+    let Some((output, profile)) = profiled(&place, &["--", "./p"]) else { return };
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let index = allocated_in(&profile, "map_index").unwrap_or_else(|| panic!("{told}"));
+    assert!(index.name.starts_with("mmap in map_index (p.c:"), "{index:?}");
+    let site = index.site.as_ref().unwrap();
+    assert!(site.is_mapped && site.line.is_some() && site.paths.is_empty(), "{site:?}");
+    let load = profile.loads.iter().find(|load| load.function.as_deref() == Some("walk")).unwrap();
+    assert_eq!(load.object.as_deref(), Some(&*index.name), "{told}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Records to export, and what they say in plain sums.
 
 use records::Document;
-use records::profile::Profile;
+use records::profile::{AllocationContext, AllocationSite, Profile, SourceCall};
 use std::collections::{BTreeMap, BTreeSet};
+use units::{Estimate, Quantity, Unit};
 
 /// A program of C with a call chain, recursion and inlined functions: stock.c, built by
 /// `gcc -O2 -g`.
@@ -12,6 +13,38 @@ pub(crate) const NO_STACKS: &str = "profile.v1.clock-three-loops.json";
 
 pub(crate) fn record(name: &str) -> Document<Profile> {
     records::read(&testkit::root().join("crates/records/fixtures").join(name)).expect("a fixture")
+}
+
+/// The first record with an object that is allocated in a function that was inlined.
+pub(crate) fn with_contexts() -> Document<Profile> {
+    let mut document = record(CALL_CHAIN);
+    let profile = &mut document.body;
+    let call = |function: &str, line_offset, column, is_inlined| SourceCall {
+        function: function.to_owned(),
+        line_offset,
+        column,
+        is_inlined,
+    };
+    let exact = |value, unit| Quantity::measured(Estimate::exact(value), unit);
+    let object = &mut profile.objects[0];
+    object.name = "malloc in make (stock.c:7), 1 KiB".to_owned();
+    object.site = Some(AllocationSite {
+        contexts: vec![AllocationContext {
+            calls: vec![
+                call("make", 2, 12, true),
+                call("_ZN4shop5tableEl", 4, 9, false),
+                call("main", 11, 3, false),
+            ],
+            allocations: exact(3.0, Unit::Count),
+            bytes: exact(3072.0, Unit::Bytes),
+            lifetime: exact(2.0, Unit::Seconds),
+            stall: object.stall.clone(),
+        }],
+        ..AllocationSite::default()
+    });
+    profile.loads[0].object = Some(object.name.clone());
+    profile.loads[0].latency = exact(90.0, Unit::Nanos);
+    document
 }
 
 /// Samples in a function or in what it calls: all, and those that waited for loads.

@@ -1,6 +1,6 @@
 //! Each format as it was last agreed on: `make regenerate` writes these files.
 
-use crate::fixture::{CALL_CHAIN, NO_STACKS, record};
+use crate::fixture::{CALL_CHAIN, NO_STACKS, record, with_contexts};
 use crate::raw;
 use gleaner_export::{ExportError, Format, Weight, has_stacks, pprof_uncompressed, profile};
 use serde_json::Value;
@@ -114,6 +114,37 @@ fn no_name_breaks_a_format_of_lines() {
     for format in [Format::Speedscope, Format::Firefox] {
         serde_json::from_str::<Value>(&text(format)).expect("JSON");
     }
+}
+
+/// An allocation stands with the function that makes it and with those that this one is inlined
+/// into; the other calls with the functions that they are in.
+#[test]
+fn memprof_has_allocations_by_their_calls() {
+    let text =
+        |document| String::from_utf8(profile(&document, Format::Memprof, Weight::Time).unwrap()).unwrap();
+    let written = text(with_contexts());
+    for (function, allocations, calls) in [("make", 1, 0), ("_ZN4shop5tableEl", 1, 1), ("main", 0, 1)] {
+        let of =
+            written.split("  - GUID:            ").find(|part| part.starts_with(&format!("{function}\n")));
+        let of = of.unwrap_or_else(|| panic!("{function}: {written}"));
+        let of = of.split("DataAccessProfiles").next().unwrap();
+        assert_eq!(of.matches("- Callstack:").count(), allocations, "{written}");
+        assert_eq!(of.matches("- Frames:").count(), calls, "{written}");
+    }
+    assert!(
+        written.contains("{ Function: make, LineOffset: 2, Column: 12, IsInlineFrame: true }"),
+        "{written}"
+    );
+    let figures =
+        "          AllocCount:      3\n          TotalSize:       3072\n          TotalLifetime:   6000\n";
+    assert!(written.contains(figures), "{written}");
+
+    let mut unknown = with_contexts();
+    for load in &mut unknown.body.loads {
+        load.object = None;
+    }
+    let written = text(unknown);
+    assert!(!written.contains("HeapProfileRecords") && written.contains("# left out: 1 paths"), "{written}");
 }
 
 /// Names that are not linkage names cannot be found by LLVM.

@@ -35,7 +35,7 @@ fn not_allocated() -> Quantity {
 }
 
 /// The call by which a program allocates.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocationSite {
     /// The first function that is not part of an allocator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +52,42 @@ pub struct AllocationSite {
     /// call of the allocating function outwards to the site's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<Vec<CodeAddress>>,
+    /// It maps memory itself (`mmap`), and does not ask an allocator for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_mapped: bool,
+    /// The same paths as compilers find them again, with what was allocated on each; only where
+    /// debug information tells, and for the objects that cost most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<AllocationContext>,
+}
+
+/// One path of calls that allocates, as compilers find it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AllocationContext {
+    /// From the call of the allocating function outwards. Code without debug information is left
+    /// out.
+    pub calls: Vec<SourceCall>,
+    /// Allocations that were made.
+    pub allocations: Quantity,
+    /// Bytes of all of them together.
+    pub bytes: Quantity,
+    /// How long one lived in the mean; those that lived at the end, until then.
+    pub lifetime: Quantity,
+    /// Share of the CPU time in which the core waited for them.
+    pub stall: Quantity,
+}
+
+/// A call in a function that may be compiled anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct SourceCall {
+    /// The calling function's linkage name.
+    pub function: String,
+    /// Lines from the function's first one on.
+    pub line_offset: u32,
+    pub column: u32,
+    /// The calling function's code is part of its own caller's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_inlined: bool,
 }
 
 /// A place in a file's code.

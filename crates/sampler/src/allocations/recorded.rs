@@ -40,11 +40,23 @@ impl Recorded {
             let process = told.process;
             match told.what {
                 What::Allocated { address, size, return_address, key, is_kept } => {
+                    // Where a program takes the address of `malloc`, that is its own stub's.
+                    if self.not_interposed.remove(&process) {
+                        tally.heaps.tells(process);
+                    }
                     let site = self.site(tally, unwinder, process, key, return_address);
                     let new = Allocated { process, time_ns: told.time_ns, address, size, is_kept };
                     tally.heaps.allocated(&new, site);
                 }
                 What::Freed { address } => tally.heaps.freed(process, address, told.time_ns),
+                What::Mapped { address, size, return_address, key } => {
+                    let site = self.site(tally, unwinder, process, key, return_address);
+                    let new = Allocated { process, time_ns: told.time_ns, address, size, is_kept: true };
+                    tally.heaps.mapped(&new, site);
+                }
+                What::Unmapped { address, size } => {
+                    tally.heaps.unmapped(process, address, size, told.time_ns);
+                }
                 What::Lowered { threshold } => tally.heaps.lowered(threshold, told.time_ns),
                 What::Probed { ip, address, thread, ticks } => {
                     let (at, registers) = (Some(Avma(ip)), None);
@@ -60,7 +72,7 @@ impl Recorded {
                 }
                 What::Began { is_interposed } => {
                     if is_interposed {
-                        tally.heaps.began(process);
+                        tally.heaps.began(process, told.time_ns);
                     } else {
                         self.not_interposed.insert(process);
                     }

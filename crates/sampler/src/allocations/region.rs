@@ -18,11 +18,39 @@ use units::Avma;
 /// What a record told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    Allocated { address: u64, size: u64, return_address: u64, key: u64, is_kept: bool },
-    Freed { address: u64 },
-    Lowered { threshold: u32 },
-    Began { is_interposed: bool },
-    Probed { ip: u64, address: u64, thread: u32, ticks: (u32, u32) },
+    Allocated {
+        address: u64,
+        size: u64,
+        return_address: u64,
+        key: u64,
+        is_kept: bool,
+    },
+    Freed {
+        address: u64,
+    },
+    /// Memory that no file has was mapped.
+    Mapped {
+        address: u64,
+        size: u64,
+        return_address: u64,
+        key: u64,
+    },
+    Unmapped {
+        address: u64,
+        size: u64,
+    },
+    Lowered {
+        threshold: u32,
+    },
+    Began {
+        is_interposed: bool,
+    },
+    Probed {
+        ip: u64,
+        address: u64,
+        thread: u32,
+        ticks: (u32, u32),
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +245,13 @@ impl Region {
                         is_kept: slot.is_kept.load(Relaxed) != 0,
                     }),
                     kind::FREED => Some(What::Freed { address }),
+                    kind::MAPPED => Some(What::Mapped {
+                        address,
+                        size: slot.size.load(Relaxed),
+                        return_address: slot.return_address.load(Relaxed),
+                        key: slot.key.load(Relaxed),
+                    }),
+                    kind::UNMAPPED => Some(What::Unmapped { address, size: slot.size.load(Relaxed) }),
                     kind::LOWERED => Some(What::Lowered { threshold: address as u32 }),
                     kind::BEGAN => Some(What::Began { is_interposed: address != 0 }),
                     kind::PROBED => Some(What::Probed {
