@@ -86,8 +86,8 @@ impl<'d> Names<'d> {
         found
     }
 
-    /// The functions at an address as compilers find them again; none unless all of that is known of
-    /// each. The innermost inlined one is first.
+    /// The functions at an address as compilers find them again; none unless all of that is known
+    /// of each. The innermost inlined one is first.
     pub fn compiled_frames(&self, address: Svma) -> Option<Vec<CompiledFrame>> {
         let lines = self.lines.as_ref()?;
         let unit = lines.find_dwarf_and_unit(address.0).skip_all_loads()?;

@@ -105,7 +105,7 @@ fn data_is_named_by_where_it_is_allocated() {
     }
 }
 
-/// Memory that the program maps itself, in a function of its own, after another area that it unmaps.
+/// Memory that the program maps itself, in a function of its own, after an area that it unmaps.
 #[test]
 fn what_a_program_maps_is_named_by_where_it_maps_it() {
     let place = place(
