@@ -109,7 +109,7 @@ impl<'d> Names<'d> {
 }
 
 /// The line at which a function is declared; an inlined call names the function elsewhere.
-fn start_line<'d>(unit: UnitRef<'_, Slice<'d>>, mut at: UnitOffset) -> Option<u32> {
+fn start_line(unit: UnitRef<'_, Slice<'_>>, mut at: UnitOffset) -> Option<u32> {
     const MOST_STEPS: usize = 4;
     for _ in 0..MOST_STEPS {
         let entry = unit.entry(at).ok()?;
