@@ -86,8 +86,8 @@ impl<'d> Names<'d> {
         found
     }
 
-    /// The functions at an address as compilers find them again; none unless all of that is known of
-    /// each. The innermost inlined one is first.
+    /// The functions at an address as compilers find them again; none unless all of that is known
+    /// of each. The innermost inlined one is first.
     pub fn compiled_frames(&self, address: Svma) -> Option<Vec<CompiledFrame>> {
         let lines = self.lines.as_ref()?;
         let unit = lines.find_dwarf_and_unit(address.0).skip_all_loads()?;
@@ -109,7 +109,7 @@ impl<'d> Names<'d> {
 }
 
 /// The line at which a function is declared; an inlined call names the function elsewhere.
-fn start_line<'d>(unit: UnitRef<'_, Slice<'d>>, mut at: UnitOffset) -> Option<u32> {
+fn start_line(unit: UnitRef<'_, Slice<'_>>, mut at: UnitOffset) -> Option<u32> {
     const MOST_STEPS: usize = 4;
     for _ in 0..MOST_STEPS {
         let entry = unit.entry(at).ok()?;

@@ -28,8 +28,8 @@ pub(super) struct TraceArgs {
     /// which level serves each, and what memory moves over time
     ///
     /// The program's files are rewritten for that run, so that they tell each access; it took 19
-    /// to 190 times as long where that was tried. Each run begins anew with the same arguments; standard input must be a
-    /// file, or is empty. What the run prints is not shown.
+    /// to 190 times as long where that was tried. Each run begins anew with the same arguments;
+    /// standard input must be a file, or is empty. What the run prints is not shown.
     #[arg(long, requires = "command")]
     trace: bool,
 

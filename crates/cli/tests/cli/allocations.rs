@@ -105,11 +105,11 @@ fn data_is_named_by_where_it_is_allocated() {
     }
 }
 
-/// Memory that the program maps itself, in a function of its own, after another area that it unmaps.
+/// Memory that the program maps itself, in a function of its own, after an area that it unmaps.
 #[test]
 fn what_a_program_maps_is_named_by_where_it_maps_it() {
     let place = place(
-        r#"
+        r"
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ int main(void) {
     kept = walk(index, 1, 6000000);
     return 0;
 }
-"#,
+",
     );
     assert!(place.compile("cc", "p", &["-g"]));
     let Some((output, profile)) = profiled(&place, &["--", "./p"]) else { return };

@@ -27,7 +27,7 @@ pub(crate) fn with_contexts() -> Document<Profile> {
     };
     let exact = |value, unit| Quantity::measured(Estimate::exact(value), unit);
     let object = &mut profile.objects[0];
-    object.name = "malloc in make (stock.c:7), 1 KiB".to_owned();
+    "malloc in make (stock.c:7), 1 KiB".clone_into(&mut object.name);
     object.site = Some(AllocationSite {
         contexts: vec![AllocationContext {
             calls: vec![
