@@ -6,16 +6,16 @@
 # Each comparison draws the runs of both sides from those that were taken: of the same, half in
 # turns (ABBA) and half at random.
 # Variables: ROUNDS (each four runs as the machine is, two without huge pages, one beside the
-# neighbour, and four profiles: 45 s), SIDE (runs a side), COMPARISONS (of the same; of each change
+# neighbour, and four profiles: 70 s), SIDE (runs a side), COMPARISONS (of the same; of each change
 # a fifth), EXPERIMENTS (what is measured).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-rounds=${ROUNDS:-14}
+rounds=${ROUNDS:-11}
 side=${SIDE:-5}
 comparisons=${COMPARISONS:-100}
-experiments=${EXPERIMENTS:-clock latency tlb}
+experiments=${EXPERIMENTS:-clock latency}
 hammer=$(peer hammer)
-cc -O2 -o "$work/chase" "$root/bench/programs/chase.c"
+cc -O2 -o "$work/program" "$root/bench/programs/chase.c"
 cpus=($(awk '/^Cpus_allowed_list/ { n = split($2, part, /[,-]/); print part[1]; if (n > 1) print part[n] }' /proc/self/status))
 mkdir "$work"/{same,small,neighbour,chase,longer}
 
@@ -25,7 +25,7 @@ one() { # DIRECTORY NUMBER: one quick run
 }
 
 profiled() { # DIRECTORY NUMBER LOADS
-    "$gleaner" profile -q -o "$work/$1/$2.json" -- "$work/chase" 64 "$3" >/dev/null
+    "$gleaner" profile -q -o "$work/$1/$2.json" -- "$work/program" 64 "$3" >/dev/null
 }
 
 began=$SECONDS
