@@ -25,7 +25,11 @@ pub(crate) fn run(args: &ModelArgs, console: &Console) -> anyhow::Result<Exit> {
     let bends = ::model::bends(&document.body);
     let nothing = fits.is_empty() && bends.is_empty();
     if console.json() {
-        console.value(&serde_json::json!({ "fits": fits, "bends": bends }))?;
+        // One list for scripts: those without levels of memory are levels of counts or of traffic.
+        let of_levels = fits.iter().map(serde_json::to_value);
+        let of_bends = bends.iter().map(|bend| serde_json::to_value(bend.as_levels()));
+        let all = of_levels.chain(of_bends).collect::<Result<Vec<_>, _>>()?;
+        console.value(&serde_json::json!({ "fits": all, "bends": bends }))?;
     } else if !nothing {
         let next = "next: 'gleaner predict' answers what a pattern of accesses takes\n";
         let texts = [::model::text(&fits), ::model::bends_text(&bends), next.to_owned()];

@@ -12,6 +12,9 @@ use units::{Estimate, Quantity, Unit, quantile_sorted};
 /// The most that areas held back may be off by for a fit that describes its points.
 const GOOD: Residual = Residual { median: 0.05, p90: 0.10 };
 
+/// Of a load or of a window.
+const SANE_NS: std::ops::Range<f64> = 1e-3..1e12;
+
 /// The experiment whose points were fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,6 +142,9 @@ pub(crate) fn fit(
     reaches: &[Reach],
     tables: Option<Tables>,
 ) -> Option<Fitted> {
+    if !samples.iter().all(is_sane) {
+        return None;
+    }
     let chosen = staircase::choose(samples, tables)?;
     let points = Points::new(samples);
     let level = |level| describe(of, &points, &chosen, level, reaches);
@@ -169,6 +175,11 @@ pub(crate) fn fit(
         identifiable: identify(samples, &chosen.best, remarks),
     };
     Some(Fitted { fit, chosen })
+}
+
+/// Of memory: damaged records may hold any number.
+fn is_sane(sample: &Sample) -> bool {
+    sample.area >= 1.0 && SANE_NS.contains(&sample.time)
 }
 
 fn walks(points: &Points, chosen: &Chosen, tables: Option<Tables>) -> Option<WalksOf> {

@@ -90,6 +90,17 @@ impl Hinge {
     }
 }
 
+/// Relative, of each point under a fit of the same kind to all others.
+pub(crate) fn held_back(points: &[(f64, f64)], with_bend: bool) -> Vec<f64> {
+    let off = |left_out: usize| {
+        let mut others = points.to_vec();
+        let point = others.remove(left_out);
+        let bent = if with_bend { Hinge::best(&others, None) } else { None };
+        bent.unwrap_or_else(|| Hinge::at(&others, None, None)).relative_residuals(&[point])[0]
+    };
+    (0..points.len()).map(off).collect()
+}
+
 /// Candidates for the bend: there are points on both sides.
 fn places(points: &[(f64, f64)]) -> impl Iterator<Item = f64> + use<> {
     let smallest = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
@@ -174,6 +185,13 @@ mod tests {
         assert!(lo <= 20.0 && 20.0 <= hi && (at - 20.0).abs() < 0.5, "{at} [{lo}, {hi}]");
         assert!(behind.1 <= 7.5 && 7.5 <= behind.2, "{behind:?}");
         assert!(fitted.start.1 <= 150.0 && 150.0 <= fitted.start.2, "{fitted:?}");
+    }
+
+    #[test]
+    fn points_held_back_are_foretold() {
+        let points = noisy(|x| 150.0 + 0.5 * x + 7.0 * (x - 20.0).max(0.0));
+        assert!(held_back(&points, true).iter().all(|off| *off < 0.03));
+        assert!(held_back(&points, false).iter().any(|off| *off > 0.1), "a line does not describe them");
     }
 
     #[test]

@@ -34,6 +34,11 @@ pub struct Together {
 
 pub(crate) fn identify(samples: &[Sample], best: &Staircase, remarks: Vec<String>) -> Identifiable {
     let (names, rows) = sensitivities(samples, best);
+    of_rows(&names, &rows, remarks)
+}
+
+/// A row for each point: by how much of its time the fit changes with each parameter.
+pub(crate) fn of_rows(names: &[String], rows: &[Vec<f64>], remarks: Vec<String>) -> Identifiable {
     let n = names.len();
     let norm = |i: usize| rows.iter().map(|row| row[i] * row[i]).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
     let norms: Vec<f64> = (0..n).map(norm).collect();

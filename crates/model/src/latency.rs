@@ -1,20 +1,15 @@
 //! Latency over size: the curves of dependent loads at random.
 
-use crate::fit::{Fit, Fitted, Of, fit};
+use crate::fit::{Fitted, Of, fit};
 use crate::reach::reaches;
 use crate::sample::Sample;
 use crate::walks::Tables;
 use records::machine::{Access, Curve, LatencyCurves, Pattern, Tlb};
 
-pub(crate) fn fits(latency: &LatencyCurves, tlb: Option<&Tlb>, guest: bool) -> Vec<Fit> {
+/// Those that are fitted.
+pub(crate) fn curves(latency: &LatencyCurves) -> impl Iterator<Item = &Curve> {
     let at_random = |curve: &&Curve| curve.pattern == Pattern::Random && curve.access == Access::Read;
-    latency
-        .curves
-        .iter()
-        .filter(at_random)
-        .filter_map(|curve| fitted(curve, tlb, guest))
-        .map(|fitted| fitted.fit)
-        .collect()
+    latency.curves.iter().filter(at_random)
 }
 
 /// The fit to one curve.

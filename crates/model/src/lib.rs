@@ -5,11 +5,12 @@
 //! Sizes that the host claims are never inputs.
 //!
 //! To fit another experiment: a file that turns its points into [`staircase::Sample`]s, and a line
-//! in [`fits`].
+//! in [`fits_with_curves`].
 #![forbid(unsafe_code)]
 
 mod bends;
 mod fit;
+mod fitted;
 mod hinge;
 mod identify;
 mod latency;
@@ -28,8 +29,9 @@ mod text;
 mod walks;
 mod windows;
 
-pub use bends::{Bend, Curve, bends};
+pub use bends::{Bend, BendAsLevels, BendLevel, Curve, bends};
 pub use fit::{Fit, Level, Of, Residual, WalksOf};
+pub use fitted::{FitWithCurves, FittedCurve, FittedPoint, fits_with_curves};
 pub use identify::{Identifiable, Together};
 pub use text::{bends_text, text};
 pub use walks::Tables;
@@ -38,12 +40,5 @@ use records::machine::Machine;
 
 /// All fits that the record has points for.
 pub fn fits(machine: &Machine) -> Vec<Fit> {
-    let experiments = &machine.experiments;
-    let windows = experiments.windows.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let latency = experiments.latency.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let tlb = experiments.tlb.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let guest = machine.host.virtualization.is_guest();
-    let mut fits = windows.map(|windows| windows::fits(windows, tlb, guest)).unwrap_or_default();
-    fits.extend(latency.map(|latency| latency::fits(latency, tlb, guest)).unwrap_or_default());
-    fits
+    fits_with_curves(machine).into_iter().map(|found| found.fit).collect()
 }

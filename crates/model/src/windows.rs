@@ -1,21 +1,30 @@
 //! Windows: all window sizes on one kind of page are fitted together, for they share the levels.
 
-use crate::fit::{Fit, Fitted, Of, fit};
+use crate::fit::{Fitted, Of, fit};
 use crate::reach::reaches;
 use crate::sample::Sample;
 use crate::walks::Tables;
 use records::machine::{Tlb, WindowCurve, Windows};
 
-pub(crate) fn fits(windows: &Windows, tlb: Option<&Tlb>, guest: bool) -> Vec<Fit> {
-    let kind = |curve: &WindowCurve| (curve.pages.asked.clone(), curve.vectorised);
+/// Kinds of pages, each with vectors or without.
+pub(crate) fn kinds(windows: &Windows) -> Vec<(String, bool)> {
     let mut kinds: Vec<(String, bool)> = Vec::new();
     for curve in &windows.curves {
-        if !kinds.contains(&kind(curve)) {
-            kinds.push(kind(curve));
+        let kind = (curve.pages.asked.clone(), curve.vectorised);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
         }
     }
-    let one = |(pages, vectorised): &(String, bool)| fitted(windows, pages, *vectorised, tlb, guest);
-    kinds.iter().filter_map(one).map(|fitted| fitted.fit).collect()
+    kinds
+}
+
+/// The curves of one kind, a size of windows each.
+pub(crate) fn curves<'a>(
+    windows: &'a Windows,
+    pages: &'a str,
+    vectorised: bool,
+) -> impl Iterator<Item = &'a WindowCurve> {
+    windows.curves.iter().filter(move |c| c.pages.asked == pages && c.vectorised == vectorised)
 }
 
 /// The fit to all windows of one kind.
@@ -27,8 +36,7 @@ pub(crate) fn fitted(
     guest: bool,
 ) -> Option<Fitted> {
     let line = windows.line.0.max(1) as f64;
-    let curves = windows.curves.iter().filter(|c| c.pages.asked == pages && c.vectorised == vectorised);
-    let samples = curves.flat_map(|curve| {
+    let samples = curves(windows, pages, vectorised).flat_map(|curve| {
         let lines = curve.window.0 as f64 / line;
         curve.points.iter().filter_map(move |point| {
             let time = point.cost.ns.value().filter(|&ns| ns > 0.0)?;

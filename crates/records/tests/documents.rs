@@ -26,7 +26,7 @@ fn fixtures() -> Vec<PathBuf> {
 /// Those short enough to be tried with every byte cut off or changed.
 fn short_fixtures() -> Vec<PathBuf> {
     let mut short = fixtures();
-    short.retain(|path| std::fs::metadata(path).is_ok_and(|m| m.len() < 16 << 10));
+    short.retain(|path| bytes(path).len() < 16 << 10);
     assert!(!short.is_empty());
     short
 }

@@ -10,9 +10,9 @@ use std::io::Write;
 /// Larger records stand in the page only once, compressed.
 const SMALL: usize = 64 << 10;
 
-/// Digits of numbers in larger records: far more than any interval warrants, and a third of the
-/// page less than with all.
-const DIGITS: usize = 9;
+/// Digits of numbers in larger records: far more than any interval warrants, and half of the
+/// record less than with all. Whole numbers stay as they are.
+const DIGITS: usize = 7;
 
 /// The record as its file has it, brought up to date, without indentation.
 fn json(named: &Named) -> String {
@@ -38,6 +38,9 @@ fn round(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
             let exact = number.as_f64().unwrap_or_default();
+            if exact.fract() == 0.0 {
+                return;
+            }
             let less: f64 = format!("{exact:.*e}", DIGITS - 1).parse().unwrap_or(exact);
             if let Some(less) = serde_json::Number::from_f64(less) {
                 *number = less;

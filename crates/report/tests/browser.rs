@@ -69,6 +69,71 @@ fn tried(names: &[&str]) {
     }
 }
 
+/// Selects a time on the plot of a traced profile as users do, and leaves what the page says then
+/// in an element of its own.
+const SELECTING: &str = "<script>
+Element.prototype.setPointerCapture = () => {};
+const figure = document.querySelector('svg[data-brush]').closest('figure');
+const svg = figure.querySelector('svg'), region = svg.parentElement;
+const shown = () => [...figure.querySelectorAll('tbody tr')].filter((row) => !row.hidden).length;
+const said = () => figure.querySelector('.selected').textContent;
+const all = shown(), out = [];
+const press = (key, shiftKey) => region.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey }));
+press('Home');
+press('ArrowRight', true);
+press('ArrowRight', true);
+out.push('keys ' + shown(), said(), 'open ' + figure.querySelector('details').open);
+press('Escape');
+out.push('escape ' + (all - shown()));
+const box = svg.getBoundingClientRect();
+const point = (type, share) => svg.dispatchEvent(new PointerEvent(type, { pointerType: 'mouse',
+  clientX: box.left + (58 + share * 518) / 600 * box.width, clientY: box.top + 50, bubbles: true }));
+point('pointerdown', 0.25);
+point('pointermove', 0.5);
+point('pointerup', 0.75);
+out.push('dragged ' + (shown() > 1 && shown() < all), 'shaded ' + (+figure.querySelector('.brush').getAttribute('width') > 50));
+const [begin] = figure.querySelectorAll('input');
+[...figure.querySelectorAll('button')].find((b) => b.textContent === 'Whole run').click();
+begin.value = begin.max;
+begin.dispatchEvent(new Event('input'));
+out.push('slider ' + shown());
+const told = document.createElement('p');
+told.id = 'told';
+told.textContent = out.join(' / ');
+document.body.append(told);
+</script>";
+
+#[test]
+fn a_time_is_selected_by_keys_pointer_and_slider() {
+    let made = report(&[fixture("profile.v1.traced-join.json.gz")], &Options::default());
+    // The page's own policy lets no other script run.
+    let (before, policy) = made.html.split_once("<meta http-equiv=").unwrap();
+    let (_, behind) = policy.split_once("/>").unwrap();
+    let html = format!("{before}{}", behind.replacen("</body>", &format!("{SELECTING}</body>"), 1));
+    let place = tempfile::tempdir().unwrap();
+    let page = place.path().join("report.html");
+    std::fs::write(&page, html).unwrap();
+    let Some((dom, said)) = opened(&page) else { return };
+    let told = dom.split("<p id=\"told\">").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let told = told.split("</p>").next().unwrap();
+    for expected in [
+        "keys 3 / Around ",
+        "; mostly for ",
+        "open true",
+        "escape 0",
+        "dragged true",
+        "shaded true",
+        "slider 1",
+    ] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+}
+
+#[test]
+fn a_traced_profile_opens_without_a_complaint() {
+    tried(&["profile.v1.traced-join.json.gz"]);
+}
+
 #[test]
 fn a_machine_opens_without_a_complaint() {
     tried(&["machine.v1.full-run-zen4-guest.json.gz"]);

@@ -6,12 +6,13 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::Path;
 
-const FIXTURES: [&str; 9] = [
+const FIXTURES: [&str; 10] = [
     "machine.v1.full-run-zen4-guest.json.gz",
     "machine.v1.interrupted.json",
     "plan.v1.assumed-prices.json",
     "profile.v1.call-chain.json",
     "profile.v1.clock-three-loops.json",
+    "profile.v1.traced-join.json.gz",
     "reproduction.v1.three-claims.json",
     "run.v1.one-scavenger.json",
     "tour.v1.stopped.json",
@@ -306,6 +307,30 @@ fn what_is_missing_says_why() {
     assert!(!machine.contains("<figure"), "never an empty plot");
     let full = report(&[fixture(FIXTURES[0])], &Options::default()).html;
     assert!(full.contains("Not possible on this host: "), "numa needs two nodes");
+}
+
+#[test]
+fn a_machine_shows_what_the_model_makes_of_it() {
+    let made = report(&[fixture(FIXTURES[0])], &Options::default());
+    for expected in ["r1-model", "r1-model-residuals"] {
+        assert!(made.figures.iter().any(|(name, _)| name == expected), "{expected}");
+    }
+    assert!(made.html.contains("Levels of the model") && made.html.contains("(modelled)"));
+    assert!(made.html.contains("a step of chains side by side"));
+}
+
+#[test]
+fn a_bandwidth_over_time_has_its_shares_and_functions_beside_it() {
+    let made = report(&[fixture("profile.v1.traced-join.json.gz")], &Options::default());
+    assert!(made.html.contains("data-brush=\"GB/s\""));
+    let table =
+        between(&made.html, "<caption>What memory reads and writes over time</caption>", "</table>")[0];
+    // No record of the machine told its maximum, and that is said once.
+    assert!(table.contains("mostly for") && !table.contains("of the maximum"));
+    assert!(made.html.contains("How near that is to the maximum: no machine record tells the maximum"));
+    let columns = table.matches("<th ").count();
+    let rows: Vec<&str> = between(table, "<tr>", "</tr>")[1..].to_vec();
+    assert!(rows.len() > 3 && rows.iter().all(|row| row.matches("<td").count() == columns), "{rows:?}");
 }
 
 #[test]

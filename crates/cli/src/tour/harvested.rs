@@ -8,7 +8,7 @@ use crate::figures::percent;
 use lab::pin::Pinned;
 use lab::rng::Rng;
 use lab::stats::median_interval;
-use records::run::Run;
+use records::run::{Ended, Run};
 use units::{Estimate, Quantity, Unit};
 
 const ORDERS: &str = "2000000";
@@ -143,10 +143,31 @@ fn one(tour: &Tour<'_>) -> Result<(Round, Run), NotRun> {
     for count in COUNTS {
         let _ = std::fs::remove_file(place.at(count)); // none is there at first
     }
-    let (together, done) = told(&place.verb(&words, tour.stop)?)?;
-    let run = records::read::<Run>(&place.at(RUN)).map_err(|error| NotRun::because(error.to_string()))?.body;
+    let _ = std::fs::remove_file(place.at(RUN)); // one of an earlier tour would tell of that
+    let printed = place.verb(&words, tour.stop);
+    let run = records::read::<Run>(&place.at(RUN)).map_err(|error| NotRun::because(error.to_string()));
+    let printed =
+        printed.map_err(|said| run.as_ref().ok().and_then(|run| failed(&run.body)).unwrap_or(said))?;
+    let run = run?.body;
+    let (together, done) = told(&printed)?;
     let orders = ORDERS.parse::<f64>().expect("a number");
     Ok((Round { slowdown: together / alone - 1.0, others: done / orders }, run))
+}
+
+/// Why a harvest failed, by its record: what could not be done, else how the program ended.
+fn failed(run: &Run) -> Option<NotRun> {
+    if let Some(refused) = run.refusals.first() {
+        let why = format!("{}: {}", refused.what, refused.why);
+        return Some(NotRun { why, would_help: refused.would_help.clone() });
+    }
+    match &run.primary.ended {
+        Ended::Killed { signal, .. } => {
+            Some(NotRun::because(format!("the program was killed by signal {signal}")))
+        }
+        Ended::NotStarted { why } | Ended::Unknown { why } => Some(NotRun::because(why.clone())),
+        // It may have said why.
+        Ended::Exited { .. } | Ended::WithThePrimary => None,
+    }
 }
 
 /// What the program says in its last line: `1.234 s, others did 567 orders`.
@@ -162,6 +183,26 @@ fn told(printed: &str) -> Result<(f64, f64), NotRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_harvest_tells_its_first_cause() {
+        let path = testkit::root().join("crates/records/fixtures/run.v1.one-scavenger.json");
+        let mut run = records::read::<Run>(&path).unwrap().body;
+        run.refusals.clear();
+        assert!(failed(&run).is_none(), "it ended by itself");
+        run.primary.ended = Ended::Killed { signal: 11, core_dumped: false };
+        assert_eq!(failed(&run).unwrap().why, "the program was killed by signal 11");
+        run.refusals.push(records::run::Refused {
+            what: "harvesting".to_owned(),
+            why: "no FSGSBASE".to_owned(),
+            would_help: Some("Linux 5.9".to_owned()),
+        });
+        let found = failed(&run).unwrap();
+        assert_eq!(
+            (found.why.as_str(), found.would_help.as_deref()),
+            ("harvesting: no FSGSBASE", Some("Linux 5.9"))
+        );
+    }
 
     #[test]
     fn what_the_program_says_is_read() {

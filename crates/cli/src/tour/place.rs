@@ -51,8 +51,8 @@ impl Place {
         self.shown.join(name)
     }
 
-    /// Runs one of this binary's own verbs there, and gives what it printed; its last line on
-    /// standard error is why it failed.
+    /// Runs one of this binary's own verbs there, and gives what it printed; where it failed, what
+    /// it said last of itself.
     pub(super) fn verb<S: AsRef<OsStr>>(&self, words: &[S], stop: Stop) -> Result<String, NotRun> {
         let own = std::env::current_exe().map_err(|error| NotRun::because(records::plain(&error)))?;
         let mut command = Command::new(own);
@@ -60,12 +60,7 @@ impl Place {
         if ran.status.success() {
             return Ok(ran.printed);
         }
-        let last = ran.messages.lines().rfind(|line| line.starts_with("gleaner: "));
-        let line = last.unwrap_or("gleaner: it failed").trim_start_matches("gleaner: ");
-        Err(match line.split_once("; ") {
-            Some((why, help)) => NotRun { why: why.to_owned(), would_help: Some(help.to_owned()) },
-            None => NotRun::because(line),
-        })
+        Err(cause(&ran.messages, &ran.status.to_string()))
     }
 
     /// Runs the program there, and gives what it printed.
@@ -105,4 +100,39 @@ struct Ran {
     status: ExitStatus,
     printed: String,
     messages: String,
+}
+
+/// What a verb that failed says is the cause. How scavengers ended follows from that.
+fn cause(messages: &str, status: &str) -> NotRun {
+    let mut own = messages.lines().filter_map(|line| line.strip_prefix("gleaner: "));
+    let Some(line) = own.rfind(|line| !line.starts_with("scavenger ")) else {
+        // The program's own words stand before the summary, whose first line is not indented.
+        let said = messages.lines().find(|line| !line.trim().is_empty());
+        let said = said.filter(|line| !line.starts_with("harvest: "));
+        return NotRun::because(said.map_or_else(|| status.to_owned(), |said| format!("{said} ({status})")));
+    };
+    match line.split_once("; ") {
+        Some((why, help)) => NotRun { why: why.to_owned(), would_help: Some(help.to_owned()) },
+        None => NotRun::because(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_is_told_and_not_what_follows_from_it() {
+        let messages = "harvest: 3 s with a ring of 4\n\
+                        gleaner: harvesting: the primary ran alone: no FSGSBASE; Linux 5.9\n\
+                        gleaner: scavenger ./join endless others-1 (1): killed by signal 9; its output was discarded\n";
+        let found = cause(messages, "exit status: 1");
+        assert_eq!(found.why, "harvesting: the primary ran alone: no FSGSBASE");
+        assert_eq!(found.would_help.as_deref(), Some("Linux 5.9"));
+        let own = "join: no such file: beside\nharvest: 1 ms with a ring of 4\n  next: x\n";
+        assert_eq!(cause(own, "exit status: 2").why, "join: no such file: beside (exit status: 2)");
+        let silent = "gleaner: scavenger ./join (1): killed by signal 9\n";
+        assert_eq!(cause("", "signal: 11").why, "signal: 11");
+        assert!(cause(silent, "signal: 11").why.contains("signal: 11"));
+    }
 }

@@ -50,7 +50,13 @@ impl Plot {
 
     /// Without what has no points or cannot be on its axes; long lines thinned.
     #[must_use]
-    pub(crate) fn prepared(mut self) -> Self {
+    pub(crate) fn prepared(self) -> Self {
+        self.prepared_up_to(MOST_POINTS)
+    }
+
+    /// The same with this number of points in a line: where each is to be found in the table.
+    #[must_use]
+    pub(crate) fn prepared_up_to(mut self, most: usize) -> Self {
         let log_x = self.x.1 == Scale::Log;
         for series in &mut self.series {
             series.points.retain(|(x, e)| {
@@ -61,7 +67,7 @@ impl Plot {
                     && (!log_x || *x > 0.0)
             });
             series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            thin(&mut series.points);
+            thin(&mut series.points, most);
         }
         self.series.retain(|s| !s.points.is_empty());
         let positive = self.series.iter().flat_map(|s| &s.points).all(|(_, e)| e.value > 0.0);
@@ -116,11 +122,23 @@ impl Plot {
         drawn.replacen("<svg ", &data, 1)
     }
 
-    /// A row for each value of x, a column for each line.
-    pub(crate) fn table(&self) -> Table {
+    /// With a range of x to select: the table below follows it.
+    pub(crate) fn brushed_svg(&self) -> String {
+        self.svg().replacen("<svg ", &format!("<svg data-brush=\"{}\" ", escape(&self.y.0)), 1)
+    }
+
+    /// The values of x that have a point, ascending.
+    pub(crate) fn xs(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0)).collect();
         all.sort_by(f64::total_cmp);
         all.dedup();
+        all
+    }
+
+    /// A row for each value of x, a column for each line. Columns that are added behind them are
+    /// not drawn.
+    pub(crate) fn table(&self) -> Table {
+        let all = self.xs();
         let mut table = Table::new(&self.title);
         table.head.push(self.x.0.clone());
         table.head.extend(self.series.iter().map(|s| s.name.clone()));
@@ -238,11 +256,11 @@ fn marker(n: usize, x: f64, y: f64) -> String {
 }
 
 /// Keeps both ends, and what lies evenly between them.
-fn thin(points: &mut Vec<(f64, Estimate)>) {
+fn thin(points: &mut Vec<(f64, Estimate)>, most: usize) {
     let count = points.len();
-    if count > MOST_POINTS {
-        let kept = |n: usize| n * (count - 1) / (MOST_POINTS - 1);
-        *points = (0..MOST_POINTS).map(|n| points[kept(n)]).collect();
+    if count > most {
+        let kept = |n: usize| n * (count - 1) / (most - 1);
+        *points = (0..most).map(|n| points[kept(n)]).collect();
     }
 }
 

@@ -3,6 +3,7 @@
 mod bandwidth;
 mod c2c;
 mod chains;
+mod fitted;
 mod latency;
 mod lookahead;
 mod overview;
@@ -26,6 +27,7 @@ pub(crate) fn sections(machine: &Machine, out: &mut Out) {
     experiment(out, "latency", "Latency over size", all.latency.as_ref(), |result, out| {
         latency::figures(machine, result, out);
     });
+    fitted::section(machine, out);
     experiment(out, "tlb", "Translation buffers (TLB)", all.tlb.as_ref(), tlb::figures);
     experiment(out, "mlp", "Misses that overlap", all.mlp.as_ref(), chains::figures);
     experiment(out, "rob", "How far the core looks ahead", all.rob.as_ref(), lookahead::figures);
@@ -72,7 +74,10 @@ fn experiment<T>(
 
 /// A plot with its words; where it has no points, that is said in its place.
 fn plot(out: &mut Out, id: &'static str, plot: Plot, differs: &'static str) {
-    let plot = plot.prepared();
+    shown(out, id, &plot.prepared(), differs);
+}
+
+fn shown(out: &mut Out, id: &'static str, plot: &Plot, differs: &'static str) {
     if plot.is_empty() {
         out.missing(&format!("{}: no point of it could be resolved.", escape(&plot.title)));
         return;

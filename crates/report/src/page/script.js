@@ -70,7 +70,7 @@ for (const table of $('table')) {
 
 // Plots: their figures are those of the table below.
 const FIGURES = /^(-?[\d.]+)(?: \[(-?[\d.]+), (-?[\d.]+)\])?$/;
-const read = (table) => $('thead th', table).slice(1).map((th, n) => ({
+const read = (table, lines) => $('thead th', table).slice(1, 1 + lines).map((th, n) => ({
   name: th.textContent,
   points: [...table.tBodies[0].rows].flatMap((row) => {
     const m = FIGURES.exec(row.cells[n + 1].textContent);
@@ -97,11 +97,67 @@ const decades = (lo, hi) => {
   }
   return out;
 };
+// A range of x: by dragging, by two sliders, or by Shift with the arrow keys. The table below shows
+// its rows alone, and a line says what they amount to.
+const brush = ({ svg, figure, table, bar, series, xs, xAt, nearest }) => {
+  const HINT = 'Select a time: drag across the plot, move the sliders, or hold Shift with the arrow keys.';
+  const unit = svg.dataset.brush, last = xs.length - 1, rows = [...table.tBodies[0].rows];
+  const shade = draw('rect', { class: 'brush', y: T, width: 0, height: B - T });
+  const told = make('p', { class: 'selected', role: 'status' }, HINT);
+  const slider = (name, value) => make('input', { type: 'range', min: 0, max: last, value, 'aria-label': name });
+  const ends = [slider('Begin of the time shown', 0), slider('End of the time shown', last)];
+  svg.prepend(shade);
+  const name = (x) => `${+x.toPrecision(4)} s`;
+  const edge = (n) => (n < 0 ? L : n >= last ? R : (xAt(xs[n]) + xAt(xs[n + 1])) / 2);
+  const mean = (points, k) => points.reduce((sum, p) => sum + p[k], 0) / points.length;
+  const select = (a, b) => {
+    const [lo, hi] = [Math.min(a, b), Math.max(a, b)], whole = lo <= 0 && hi >= last;
+    const within = (x) => x >= xs[lo] && x <= xs[hi];
+    [lo, hi].forEach((n, k) => { ends[k].value = n; ends[k].setAttribute('aria-valuetext', name(xs[n])); });
+    shade.setAttribute('x', edge(lo - 1));
+    shade.setAttribute('width', whole ? 0 : edge(hi) - edge(lo - 1));
+    const words = {};
+    for (const row of rows) {
+      row.hidden = !within(+row.cells[0].dataset.v);
+      const word = row.cells.length > series.length + 1 ? row.cells[row.cells.length - 1].textContent : '';
+      if (!row.hidden && word) words[word] = (words[word] || 0) + 1;
+    }
+    const most = Object.entries(words).sort((p, q) => q[1] - p[1])[0];
+    const means = series.map((s) => [s.name, s.points.filter((p) => within(p.x))]).filter(([, p]) => p.length)
+      .map(([of, p]) => [of, ...['v', 'lo', 'hi'].map((k) => +mean(p, k).toPrecision(3))]);
+    const said = means.map(([of, v, lo, hi]) => `${of} ${v} [${lo}, ${hi}] ${unit} in the mean`).join('; ');
+    told.textContent = whole ? HINT
+      : `Around ${name(xs[lo])} to ${name(xs[hi])}: ${said}${most ? `; mostly for ${most[0]}` : ''}`;
+    if (!whole) table.closest('details').open = true;
+  };
+  const clear = () => select(0, last);
+  ends.forEach((end) => end.addEventListener('input', () => select(+ends[0].value, +ends[1].value)));
+  bar.append(...ends, button('Whole run', clear));
+  figure.querySelector('.scroll').after(told);
+  let from = -1, anchor = -1;
+  svg.addEventListener('pointerdown', (e) => {
+    // A finger moves the page: it has the sliders.
+    if (e.button || e.pointerType === 'touch') return;
+    from = nearest(e);
+    svg.setPointerCapture(e.pointerId);
+  });
+  svg.addEventListener('pointermove', (e) => { if (from >= 0) select(from, nearest(e)); });
+  svg.addEventListener('pointerup', (e) => { if (from >= 0 && from === nearest(e)) clear(); from = -1; });
+  svg.addEventListener('pointercancel', () => { from = -1; });
+  return {
+    clear,
+    key: (before, now, shift) => {
+      if (shift && anchor < 0) anchor = before;
+      if (shift) select(anchor, now); else anchor = -1;
+    },
+  };
+};
 for (const svg of $('svg.plot')) {
   const figure = svg.closest('figure'), table = figure.querySelector('table.points');
   if (!table) continue;
-  const series = read(table), data = svg.dataset;
+  const series = read(table, $('.series', svg).length), data = svg.dataset;
   const [x0, x1] = [+data.x0, +data.x1], all = series.flatMap((s) => s.points);
+  if (!all.length) continue;
   const xAt = (x) => L + (R - L) * (+data.xlog ? Math.log(x / x0) / Math.log(x1 / x0) : (x - x0) / (x1 - x0));
   const range = (log) => {
     const hi = Math.max(...all.map((p) => Math.max(Math.min(p.hi, p.v * 3), p.v)));
@@ -157,18 +213,26 @@ for (const svg of $('svg.plot')) {
     tip.style.top = `${box.top - outer.top + 16}px`;
   };
   const hide = () => { tip.hidden = true; cross.removeAttribute('d'); };
-  svg.addEventListener('pointermove', (e) => {
+  const nearest = (e) => {
     const box = svg.getBoundingClientRect(), px = (e.clientX - box.left) / box.width * 600;
     let best = 0;
     xs.forEach((x, n) => { if (Math.abs(xAt(x) - px) < Math.abs(xAt(xs[best]) - px)) best = n; });
-    show(best);
-  });
+    return best;
+  };
+  const selection = data.brush === undefined ? null
+    : brush({ svg, figure, table, bar, series, xs, xAt, nearest });
+  svg.addEventListener('pointermove', (e) => show(nearest(e)));
   svg.addEventListener('pointerleave', hide);
   const region = svg.parentElement;
   region.addEventListener('keydown', (e) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 }[e.key];
-    if (step !== undefined) { e.preventDefault(); show(at + step); }
-    if (e.key === 'Escape') hide();
+    if (step !== undefined) {
+      const before = Math.max(at, 0);
+      e.preventDefault();
+      show(at + step);
+      if (selection) selection.key(before, at, e.shiftKey);
+    }
+    if (e.key === 'Escape') { hide(); if (selection) selection.clear(); }
   });
   region.addEventListener('blur', hide);
 }

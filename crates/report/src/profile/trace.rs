@@ -10,6 +10,8 @@ use records::profile::{BandwidthSlice, Profile, Trace, TracedInstruction};
 use units::{Estimate, Quantity};
 
 const GB: f64 = 1e-9;
+/// A time that is selected has all of its slices; traces have a hundred.
+const MOST_SLICES: usize = 200;
 /// Bars of the histogram.
 const CLASSES: usize = 10;
 
@@ -74,27 +76,25 @@ fn over_time(slices: &[BandwidthSlice], out: &mut Out) {
         series: vec![series("read", |slice| &slice.read), series("write", |slice| &slice.write)],
         marks: changes(slices),
     };
-    let plot = plot.prepared();
+    let plot = plot.prepared_up_to(MOST_SLICES);
     if plot.is_empty() {
         out.missing("What memory moves over time is not known: the run had too few accesses.");
         return;
     }
-    let mut table = Table::with_head(
-        "Memory over time",
-        &["from (s)", "to (s)", "read", "write", "of the maximum", "mostly for"],
-    );
-    for slice in slices {
-        table.row(vec![
-            Cell::quantity(&slice.from),
-            Cell::quantity(&slice.to),
-            Cell::quantity(&slice.read),
-            Cell::quantity(&slice.write),
-            Cell::share(&slice.of_maximum),
-            Cell::html(slice.function.as_deref().map_or_else(String::new, name)),
-        ]);
+    let mut table = plot.table();
+    let shares = slices.iter().any(|slice| slice.of_maximum.value().is_some());
+    table.head.extend(shares.then(|| "of the maximum".to_owned()));
+    table.head.push("mostly for".to_owned());
+    for (row, x) in table.rows.iter_mut().zip(plot.xs()) {
+        let slice = slices.iter().find(|slice| middle(slice) == Some(x));
+        let function = slice.and_then(|slice| slice.function.as_deref());
+        if shares {
+            row.push(slice.map_or_else(|| Cell::text(""), |slice| Cell::share(&slice.of_maximum)));
+        }
+        row.push(Cell::html(function.map_or_else(String::new, name)));
     }
     let differs = "another last level keeps more or less of the data; the times are this machine's.";
-    let (title, svg) = (plot.title.clone(), plot.svg());
+    let (title, svg) = (plot.title.clone(), plot.brushed_svg());
     out.figure(Figure { id: "memory-over-time", title, svg, table, differs });
 }
 

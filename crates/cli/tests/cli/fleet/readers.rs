@@ -54,10 +54,18 @@ for row in result.fetchall():
 }
 
 /// Three sums over the table `results`, as a list in the last line.
+/// Spark's reader of Snappy takes a system for one of musl as soon as musl's loader is installed,
+/// as it is for `make static`: it is told which library to load.
 pub(super) const SPARK: &str = r#"
-import json
+import glob, json, os, pyspark, zipfile
 from pyspark.sql import SparkSession, functions as f
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+name = "libsnappyjava.so"
+[jar] = glob.glob(os.path.join(os.path.dirname(pyspark.__file__), "jars", "snappy-java-*.jar"))
+with zipfile.ZipFile(jar) as packed, open(name, "wb") as library:
+    library.write(packed.read(f"org/xerial/snappy/native/Linux/x86_64/{name}"))
+java = f"-Dorg.xerial.snappy.lib.path={os.getcwd()} -Dorg.xerial.snappy.lib.name={name}"
+spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+         .config("spark.driver.extraJavaOptions", java).getOrCreate())
 table = spark.read.parquet("tables/results")
 row = table.agg(f.count("*"), f.count("value"), f.sum("value")).first()
 assert str(table.schema["time"].dataType) == "TimestampType()" and "date" in table.columns, table.schema
