@@ -50,6 +50,8 @@ use slowdown::{idle_server, sampler};
 const STACK: usize = 1 << 17;
 /// Between two rounds while something moves.
 const POLL_ACTIVE_NS: u64 = 50_000;
+/// The same where a round takes the primary's time: it is charged, and pays for visits no more.
+const POLL_SHARED_CPU_NS: u64 = 400_000;
 /// The longest sleep while a parked context waits to be boarded.
 const POLL_PARKED_NS: u64 = 400_000;
 /// The longest sleep.
@@ -71,6 +73,9 @@ pub(crate) struct PollIntervals {
 
 impl PollIntervals {
     const DEFAULT: Self = Self { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
+
+    /// Where a round takes the primary's time.
+    const SHARED_CPU: Self = Self { active: POLL_SHARED_CPU_NS, ..Self::DEFAULT };
 
     /// The sleep after this many rounds in which nothing moved, where a parked context waits or
     /// not.
@@ -141,6 +146,9 @@ pub(crate) struct Supervisor {
     together: Option<&'static mut [together::Together; crate::layout::region::SLOTS]>,
     /// When the round before this one was.
     looked_at: u64,
+    /// The CPU time that the supervisor has had, and what the last round took of it.
+    own_cpu_ns: u64,
+    round_ns: u64,
     /// Processors where a thread of the primary busy-waits.
     busy_waiting: Cpus,
     /// Processors where a thread of the primary waits for its turn behind other threads.
@@ -215,6 +223,8 @@ impl Supervisor {
             sleep_patterns,
             together,
             looked_at: now,
+            own_cpu_ns: sys::own_cpu_ns(),
+            round_ns: 0,
             busy_waiting: Cpus::NONE,
             crowded: Cpus::NONE,
             starving: Cpus::NONE,
@@ -234,6 +244,8 @@ impl Supervisor {
             let bell = self.region.bell();
             self.looked_at = self.now;
             self.now = sys::now_ns();
+            let own = sys::own_cpu_ns();
+            self.round_ns = own.saturating_sub(core::mem::replace(&mut self.own_cpu_ns, own));
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
@@ -279,7 +291,12 @@ impl Supervisor {
     fn sleep(&mut self, census: &RoundCensus, bell: u32) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
         let siblings = self.region.siblings.load(Relaxed) != 0;
-        let intervals = if siblings { siblings::INTERVALS } else { PollIntervals::DEFAULT };
+        let shared = self.page.watched != 0 && !self.processes.has_cpus_to_spare();
+        let intervals = match siblings {
+            true => siblings::INTERVALS,
+            false if shared => PollIntervals::SHARED_CPU,
+            false => PollIntervals::DEFAULT,
+        };
         let sleep = intervals.after(self.quiet_rounds, census.parked > 0);
         let until_due = self.wake_at.saturating_sub(self.now).max(intervals.active);
         // A round through thousands of siblings takes its time.

@@ -5,6 +5,9 @@ use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 /// The longest visit or slice, in nanoseconds.
 pub(crate) const SLICE_NS: u64 = 200_000;
+/// What a loan costs the primary besides its time: afterwards the processor has other predictions
+/// and cache contents.
+pub(crate) const BESIDES_NS: u64 = 20_000;
 /// The words of an area that belong to loans.
 #[repr(C)]
 pub(crate) struct LoanWords {

@@ -24,7 +24,7 @@ use crate::layout::area::Area;
 use crate::layout::context::{Context, state};
 use crate::layout::region::Region;
 use crate::switching::links;
-use crate::switching::loan_words::SLICE_NS;
+use crate::switching::loan_words::{BESIDES_NS, SLICE_NS};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use runtime_abi::control::trip;
@@ -121,7 +121,7 @@ fn is_often_late(home: &Area) -> bool {
 fn pay(area: &Area, begin: u64) -> u64 {
     let spent = sys::now_ns().saturating_sub(begin);
     let loans = area.loans();
-    loans.allowance.fetch_sub(spent as i64, Relaxed);
+    loans.allowance.fetch_sub((spent + BESIDES_NS) as i64, Relaxed);
     loans.lent.store(loans.lent.load(Relaxed) + spent, Relaxed);
     loans.times.store(loans.times.load(Relaxed).wrapping_add(1), Relaxed);
     loans.lending.store(0, Release);

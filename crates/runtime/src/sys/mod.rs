@@ -353,9 +353,19 @@ pub(crate) fn sleep_ns(nanoseconds: u64) {
 
 pub(crate) fn now_ns() -> u64 {
     const CLOCK_MONOTONIC: usize = 1;
+    clock_ns(CLOCK_MONOTONIC)
+}
+
+/// The CPU time that the calling thread has had.
+pub(crate) fn own_cpu_ns() -> u64 {
+    const CLOCK_THREAD_CPUTIME_ID: usize = 3;
+    clock_ns(CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock_ns(clock: usize) -> u64 {
     let mut time = [0_u64; 2];
     // SAFETY: the kernel writes one timespec.
-    unsafe { syscall(nr::CLOCK_GETTIME, [CLOCK_MONOTONIC, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    unsafe { syscall(nr::CLOCK_GETTIME, [clock, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
     time[0] * 1_000_000_000 + time[1]
 }
 

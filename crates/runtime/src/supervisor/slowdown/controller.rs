@@ -80,6 +80,16 @@ pub(crate) enum SampleVerdict {
     Hopeless,
 }
 
+/// What guests cost, beside what they may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Costs {
+    /// Nearly the full credit is left.
+    Little,
+    Enough,
+    /// More than may be lost, at this length of the ring.
+    TooMuch,
+}
+
 /// Zero everywhere is a controller that has not begun.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowdownController {
@@ -205,6 +215,17 @@ impl SlowdownController {
     /// short for good.
     fn has_spared(&self) -> bool {
         !self.answers && self.credit > SPARED_PART * self.share * CREDIT_NS
+    }
+
+    /// What guests cost at this length of the ring.
+    pub(crate) fn costs(&self) -> Costs {
+        if self.has_spared() {
+            Costs::Little
+        } else if self.samples >= SAMPLES_LEAST && self.mean > self.share {
+            Costs::TooMuch
+        } else {
+            Costs::Enough
+        }
     }
 
     /// Sets what is lost after each guest phase: the more, the rarer and longer phases are.

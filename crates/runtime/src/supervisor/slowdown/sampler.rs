@@ -46,15 +46,12 @@ use crate::layout::area::{Area, closed};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::{Processes, ThreadActivity};
-use crate::switching::ring;
+use crate::switching::{loan_words, ring};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{AreaRow, Control};
 
 /// Solo, until caches are nearly the primary's again.
 const CACHES_SETTLE_NS: u64 = 300_000;
-/// What a loan costs the primary, as a multiple of its time: afterwards the processor has other
-/// predictions and cache contents. Measured with loans of 5 us and chases through memory.
-const LOAN_COST: f64 = 3.0;
 /// The longest stage of counting.
 const STAGE_NS: u64 = 250_000;
 /// A sample is given up after this.
@@ -156,6 +153,10 @@ pub(crate) struct ThreadPace {
     switched: u32,
     /// Nanoseconds that it had lent to homes, as far as they are charged.
     lent: u64,
+    /// And how often.
+    loans: u32,
+    /// How many times a miss its absences are to take.
+    stretch: f64,
 }
 
 impl Supervisor {
@@ -167,7 +168,7 @@ impl Supervisor {
             self.switches.wanted |= area.supervisor.guests.load(Relaxed) > 0 || ring::is_hooked(area);
             return 0;
         }
-        let ring = self.page.ring.load(Relaxed);
+        let (ring, round_ns) = (self.page.ring.load(Relaxed), self.round_cost_ns());
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
             self.switches.wanted = true;
             area.loans().allowance.store(i64::MAX / 2, Relaxed);
@@ -196,6 +197,7 @@ impl Supervisor {
         let switched = self.switches.changes;
         let step = SampleStep {
             spare,
+            round_ns: if spare { 0.0 } else { round_ns },
             page: self.page,
             now: self.now,
             rate: self.clock.rate,
@@ -207,7 +209,7 @@ impl Supervisor {
         // Where homes have a processor, their trips cost the primary nothing.
         let lends = !spare || !self.starving.is_empty();
         let spared = if lends { pace.controller.spared(area.supervisor.guests()) } else { 0.0 };
-        area.loans().allowance.store((spared / LOAN_COST) as i64, Relaxed);
+        area.loans().allowance.store(spared as i64, Relaxed);
         let waits = area.counting.obeyed() != area.orders.order.load(Relaxed)
             && area.supervisor.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
@@ -226,10 +228,21 @@ impl Supervisor {
     }
 }
 
+impl Supervisor {
+    /// What the last round took of the time of each of the primary's threads, where all are on one
+    /// processor.
+    fn round_cost_ns(&self) -> f64 {
+        let threads = self.page.areas.load(Relaxed).max(1);
+        (self.round_ns + loan_words::BESIDES_NS / 2) as f64 / f64::from(threads)
+    }
+}
+
 /// One round's step in sampling one area's thread.
 pub(crate) struct SampleStep {
     /// There is a CPU where no thread of the primary is.
     spare: bool,
+    /// What the supervisor's last round took of the thread's CPU time.
+    round_ns: f64,
     pub(crate) page: &'static Control,
     pub(crate) now: u64,
     pub(crate) rate: f64,
@@ -271,6 +284,8 @@ impl ThreadPace {
             work: None,
             switched: 0,
             lent: area.loans().lent.load(Relaxed),
+            loans: area.loans().times.load(Relaxed),
+            stretch: 1.0,
         };
         area.orders.most.store(0, Relaxed);
     }
@@ -361,9 +376,12 @@ impl SampleStep {
         } else {
             gone = (gone - lent).max(0.0);
         }
-        pace.controller.charge(lent, LOAN_COST);
+        let times = area.loans().times.load(Relaxed);
+        let besides = f64::from(times.wrapping_sub(core::mem::replace(&mut pace.loans, times)));
+        let besides = besides * loan_words::BESIDES_NS as f64;
+        pace.controller.charge(lent + besides + self.round_ns, 1.0);
         page::add_number(&self.page.slowdown.lent, lent);
-        page::add_number(&self.page.slowdown.lost, lent * (LOAN_COST - 1.0));
+        page::add_number(&self.page.slowdown.lost, besides + self.round_ns);
         page::add_number(&self.page.slowdown.watched, lent);
         if pace.switched != self.switched && pace.sleeps_often {
             self.refer_to_other_sites(pace);

@@ -9,6 +9,7 @@ use crate::counting::count::{self, row};
 use crate::layout::page;
 use crate::supervisor::slowdown::controller::SampleVerdict;
 use crate::supervisor::slowdown::long_stays::are_too_long;
+use crate::supervisor::slowdown::quanta;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::trip;
 
@@ -85,7 +86,8 @@ impl SampleStep {
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
         if !pace.busy_waits {
-            self.tune(region);
+            pace.stretch = quanta::stretched(pace.stretch, pace.controller.costs());
+            self.tune(region, pace.stretch);
         }
         if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
             match self.guests(region).next() {
