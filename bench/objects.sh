@@ -27,6 +27,7 @@ for source in "$root"/programs/sharing/*.c "$root"/programs/sharing/*.cpp; do
 done >"$work/disturbed"
 python3 - "$work" "$runs" <<'PY' | keep objects.md
 import json
+import re
 import sys
 
 FIVE = 5
@@ -61,5 +62,6 @@ for line in open(f"{work}/disturbed"):
     program, _, object = line.strip().partition(" ")
     objects = json.load(open(f"{work}/sharing.{program}.json"))["objects"]
     first = objects[0]["name"] if objects else "-"
-    print(f"| {program} | {object} | {first} | {'' if object in first else 'another'} |")
+    shown = re.sub(r" \(\S+:\d+\)", "", first)  # files of the system's are none of this repository
+    print(f"| {program} | {object} | {shown} | {'' if object in first else 'another'} |")
 PY

@@ -163,7 +163,7 @@ pub struct Heaps {
     pub left_out: u64,
 }
 
-/// Of so many processes that ended it is kept which small allocations they had.
+/// Of this number of processes that ended it is kept which small allocations they had.
 const MOST_ENDED: usize = 1024;
 /// More allocations than this are not kept at a time: 16 MiB.
 pub const MOST_LIVE: usize = 256 << 10;

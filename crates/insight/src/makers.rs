@@ -1,8 +1,8 @@
 //! Where in a process small allocations were known, and which sites made them.
 //!
-//! Few pages are chosen where many allocations are made at once. So of most addresses in such memory
-//! no allocation is known; but in the midst of what one site made, they are most likely of it, too.
-//! This is kept to the end, also of what was freed and of pages that are chosen no more.
+//! Few pages are chosen where many allocations are made at once. So of most addresses in such
+//! memory no allocation is known; but in the midst of what one site made, they are most likely of
+//! it, too. This is kept to the end, also of what was freed and of pages that are chosen no more.
 
 use crate::sites::SiteId;
 use std::collections::BTreeMap;

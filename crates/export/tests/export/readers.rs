@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use testkit::TimeLimit;
 
 /// A folder with the record in one format, as `file`.
@@ -44,12 +45,23 @@ impl Written {
         let program = program.as_ref();
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).env("LC_ALL", "C");
-        let output = command.output().unwrap_or_else(|why| panic!("{}: {why}", program.display()));
+        let mut output = command.output().unwrap_or_else(|why| panic!("{}: {why}", program.display()));
+        // On a busy machine profiler-cli's daemon takes longer than it is waited for.
+        for _ in 0..TRIES {
+            if output.status.success() || !String::from_utf8_lossy(&output.stderr).contains(NOT_READY) {
+                break;
+            }
+            std::thread::sleep(Duration::from_secs(2));
+            output = command.output().expect("it started before");
+        }
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{} {arguments:?}: {told}", program.display());
         String::from_utf8(output.stdout).expect("text")
     }
 }
+
+const NOT_READY: &str = "did not become ready";
+const TRIES: usize = 5;
 
 /// The first of these programs that starts. What it says to this argument, and how it ends (an old
 /// callgrind_annotate fails after it told its version), tells nothing.

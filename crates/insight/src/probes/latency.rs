@@ -38,8 +38,8 @@ impl Latencies {
         f64::midpoint(self.l1_ns, next)
     }
 
-    /// The same of one that goes over so many bytes in no order: a cache does not hold all of an
-    /// area that is about as large as it is.
+    /// The same of one that goes over an area in no order: a cache does not hold all of one that is
+    /// about as large as it is.
     fn over(&self, level: Level, footprint: Option<Estimate>) -> Option<Estimate> {
         let of_level = self.of(level)?;
         let known = self.by_area.as_ref().zip(footprint.filter(|bytes| bytes.hi.is_finite()));

@@ -267,3 +267,20 @@ fn homes_get_what_the_next_guest_phase_does_not_need() {
     controller.passes(CREDIT_NS);
     assert!(nothing(&controller), "answers matter");
 }
+
+#[test]
+fn absences_are_stretched_only_while_little_is_lost() {
+    let costs = |slowdown: f64, lost: f64, seconds: f64| {
+        let mut controller = SlowdownController::new(slowdown, 1);
+        controller.passes(seconds * 1e9);
+        for now in 1..6 {
+            controller.sample(now, lost);
+        }
+        controller.costs()
+    };
+    assert_eq!(costs(0.1, 0.02, 1.0), Costs::Little);
+    assert_eq!(costs(0.1, 0.02, 0.1), Costs::Enough, "credit is not there yet");
+    assert_eq!(costs(0.1, 0.2, 0.1), Costs::TooMuch);
+    assert_eq!(costs(3.0, 0.3, 1.0), Costs::Little);
+    assert_eq!(costs(3.0, 0.6, 1.0), Costs::TooMuch, "soon it would be hopeless");
+}
