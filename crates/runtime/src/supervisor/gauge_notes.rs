@@ -30,6 +30,9 @@ pub(crate) struct GaugeNotes {
     /// When one was ordered last that times the other kind of turns than it has; and what the last
     /// one says of turns to bounds, for each cycle of the quantum.
     pub(super) other_at: AtomicU64,
+    /// Until when its sites stay as they are, and how often they were switched.
+    pub(super) sites_stay_until: AtomicU64,
+    pub(super) sites_switched: AtomicU32,
     bound_turn: AtomicU32,
 }
 
@@ -38,6 +41,8 @@ impl GaugeNotes {
     pub(crate) fn reset(&self) {
         self.ordered_at.store(0, Relaxed);
         self.other_at.store(0, Relaxed);
+        self.sites_stay_until.store(0, Relaxed);
+        self.sites_switched.store(0, Relaxed);
         for word in [&self.noted, &self.from_aboard, &self.of_aboard, &self.of_sites, &self.bound_turn]
             .into_iter()
             .chain(&self.site_turns)

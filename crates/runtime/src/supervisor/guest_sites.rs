@@ -13,6 +13,10 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// Between two gauges of turns of the kind that a guest does not have.
 const OTHER_KIND_NS: u64 = 500_000_000;
+/// Sites that were switched stay so for this time, which doubles each time,
+const STAY_NS: u64 = 500_000_000;
+/// this often at most.
+const DOUBLINGS: u32 = 6;
 /// The part of a miss that guests' turns from site to site must use up. Turns to bounds are some 17
 /// times as long: with less of a miss they use up more of it, with more they make the host late.
 const PART_OF_MISS: f64 = 0.2;
@@ -66,11 +70,19 @@ impl Supervisor {
     pub(crate) fn switch_sites(&self, home: &Area, guests: u32) -> bool {
         let miss = self.page.miss_ps as f64 / 1000.0 * self.clock.rate;
         let sites = &home.own().sites;
-        let on = u32::from(pay(home, guests, miss, self.switch_ticks()));
-        if self.page.siblings != 0 || sites.swap(on, Relaxed) == on {
+        let notes = home.gauge_notes();
+        if self.page.siblings != 0 || self.now < notes.sites_stay_until.load(Relaxed) {
             return false;
         }
-        home.gauge_notes().forget();
+        let on = u32::from(pay(home, guests, miss, self.switch_ticks()));
+        if sites.swap(on, Relaxed) == on {
+            return false;
+        }
+        // Where turns of both kinds are about as long, either would do, and a price must be known.
+        let times = notes.sites_switched.load(Relaxed);
+        notes.sites_switched.store(times + 1, Relaxed);
+        notes.sites_stay_until.store(self.now + (STAY_NS << times.min(DOUBLINGS)), Relaxed);
+        notes.forget();
         gauge_notes::forget(home.scavenger());
         true
     }

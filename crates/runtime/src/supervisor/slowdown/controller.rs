@@ -80,17 +80,13 @@ pub(crate) enum SampleVerdict {
     Hopeless,
 }
 
-/// Absences that cost a larger share are not stretched, whatever may be lost: guests would soon be
-/// hopeless.
-const STRETCHED_SHARE: f64 = 0.5;
-
 /// What guests cost, beside what they may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Costs {
     /// Nearly the full credit is left.
     Little,
     Enough,
-    /// More than may be lost, or is worth it, at this length of the ring.
+    /// More than may be lost, at this length of the ring.
     TooMuch,
 }
 
@@ -223,10 +219,9 @@ impl SlowdownController {
 
     /// What guests cost at this length of the ring.
     pub(crate) fn costs(&self) -> Costs {
-        let most = self.share.min(STRETCHED_SHARE);
-        if self.has_spared() && self.mean <= STRETCHED_SHARE {
+        if self.has_spared() {
             Costs::Little
-        } else if self.samples >= SAMPLES_LEAST && self.mean > most {
+        } else if self.samples >= SAMPLES_LEAST && self.mean > self.share {
             Costs::TooMuch
         } else {
             Costs::Enough

@@ -22,6 +22,8 @@ const NEAR: f64 = 0.1;
 const STRETCH_STEP: f64 = 1.1;
 /// and the most, since then switches hardly count any more.
 const MOST_STRETCH: f64 = 8.0;
+/// Where more may be lost, in millionths, absences are not stretched.
+pub(crate) const NOT_STRETCHED_FROM: u32 = 1_000_000;
 /// By how much a quantum is changed at most at once.
 const STEP: f64 = 1.5;
 /// No quantum is shorter, in cycles.

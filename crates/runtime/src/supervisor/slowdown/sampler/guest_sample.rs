@@ -86,7 +86,11 @@ impl SampleStep {
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
         if !pace.busy_waits {
-            pace.stretch = quanta::stretched(pace.stretch, pace.controller.costs());
+            // A thread that sleeps often is sampled too seldom, and with much to lose guests would soon
+            // be hopeless.
+            if !pace.sleeps_often && self.page.max_slowdown < quanta::NOT_STRETCHED_FROM {
+                pace.stretch = quanta::stretched(pace.stretch, pace.controller.costs());
+            }
             self.tune(region, pace.stretch);
         }
         if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
