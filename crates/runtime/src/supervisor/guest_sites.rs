@@ -13,6 +13,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// Between two gauges of turns of the kind that a guest does not have.
 const OTHER_KIND_NS: u64 = 500_000_000;
+/// Where this slowdown is allowed, in millionths, sites follow each gauge: guests of a primary that
+/// hardly runs are seldom timed, and those that are wrongly off are too dear for it meanwhile.
+const NOT_HELD_FROM: u32 = 3_330_000;
 /// Sites that were switched stay so for this time, which doubles each time,
 const STAY_NS: u64 = 500_000_000;
 /// this often at most.
@@ -71,7 +74,9 @@ impl Supervisor {
         let miss = self.page.miss_ps as f64 / 1000.0 * self.clock.rate;
         let sites = &home.own().sites;
         let notes = home.gauge_notes();
-        if self.page.siblings != 0 || self.now < notes.sites_stay_until.load(Relaxed) {
+        let is_held = self.page.max_slowdown < NOT_HELD_FROM;
+        let stay = is_held && self.now < notes.sites_stay_until.load(Relaxed);
+        if self.page.siblings != 0 || stay {
             return false;
         }
         let on = u32::from(pay(home, guests, miss, self.switch_ticks()));

@@ -86,8 +86,8 @@ impl SampleStep {
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
         if !pace.busy_waits {
-            // A thread that sleeps often is sampled too seldom, and with much to lose guests would soon
-            // be hopeless.
+            // A thread that sleeps often is sampled too seldom, and where much may be lost guests
+            // would soon be hopeless.
             if !pace.sleeps_often && self.page.max_slowdown < quanta::NOT_STRETCHED_FROM {
                 pace.stretch = quanta::stretched(pace.stretch, pace.controller.costs());
             }
