@@ -27,6 +27,8 @@ pub(crate) struct GaugeNotes {
     /// its sites are on; when such a one was ordered last, and what the last two say.
     pub(super) of_sites: AtomicU32,
     site_turns: [AtomicU32; 2],
+    /// The quantum that each of these had.
+    site_quanta: [AtomicU32; 2],
     /// When one was ordered last that times the other kind of turns than it has; and what the last
     /// one says of turns to bounds, for each cycle of the quantum.
     pub(super) other_at: AtomicU64,
@@ -46,6 +48,7 @@ impl GaugeNotes {
         for word in [&self.noted, &self.from_aboard, &self.of_aboard, &self.of_sites, &self.bound_turn]
             .into_iter()
             .chain(&self.site_turns)
+            .chain(&self.site_quanta)
         {
             word.store(0, Relaxed);
         }
@@ -58,10 +61,11 @@ impl GaugeNotes {
     }
 
     /// Ticks of a turn with sites, by another gauge.
-    pub(super) fn learn_sites(&self, ticks: f64) {
-        let [last, before] = &self.site_turns;
-        before.store(last.load(Relaxed), Relaxed);
-        last.store((ticks as f32).to_bits(), Relaxed);
+    pub(super) fn learn_sites(&self, ticks: f64, quantum: f64) {
+        for ([last, before], new) in [(&self.site_turns, ticks), (&self.site_quanta, quantum)] {
+            before.store(last.load(Relaxed), Relaxed);
+            last.store((new as f32).to_bits(), Relaxed);
+        }
     }
 
     /// Ticks of a turn to the next bound, for each cycle of the quantum.
@@ -75,14 +79,18 @@ impl GaugeNotes {
 
     /// Whether turns of both kinds were timed.
     pub(super) fn knows_both(&self) -> bool {
-        self.bound_turn().is_some() && self.site_turns_exceed(0.0).is_some()
+        self.bound_turn().is_some() && self.site_turns_exceed(|_| 0.0).is_some()
     }
 
-    /// Ticks of a turn with sites, as far as two gauges agree that it is more or less than `limit`.
-    pub(super) fn site_turns_exceed(&self, limit: f64) -> Option<bool> {
-        let [last, before] = [0, 1].map(|at| f64::from(f32::from_bits(self.site_turns[at].load(Relaxed))));
-        let exceed = last > limit;
-        (last > 0.0 && before > 0.0 && exceed == (before > limit)).then_some(exceed)
+    /// Whether turns with sites take more ticks than a limit that depends on the quantum that they
+    /// had, as far as two gauges agree.
+    pub(super) fn site_turns_exceed(&self, limit: impl Fn(f64) -> f64) -> Option<bool> {
+        let known = |words: &[AtomicU32; 2], at: usize| f64::from(f32::from_bits(words[at].load(Relaxed)));
+        let [last, before] = [0, 1].map(|at| {
+            let ticks = known(&self.site_turns, at);
+            (ticks > 0.0).then(|| ticks > limit(known(&self.site_quanta, at)))
+        });
+        last.filter(|exceed| before == Some(*exceed))
     }
 
     /// Ticks of one turn.
@@ -142,15 +150,16 @@ mod tests {
     fn two_gauges_say_how_long_turns_with_sites_are() {
         let (_, guests) = world(1);
         let notes = guests[0].home().gauge_notes();
-        notes.learn_sites(90.0);
-        assert_eq!(notes.site_turns_exceed(50.0), None);
-        notes.learn_sites(60.0);
+        notes.learn_sites(90.0, 30.0);
+        assert_eq!(notes.site_turns_exceed(|_| 50.0), None);
+        notes.learn_sites(60.0, 20.0);
         assert_eq!(
-            [50.0, 70.0, 100.0].map(|limit| notes.site_turns_exceed(limit)),
+            [50.0, 70.0, 100.0].map(|limit| notes.site_turns_exceed(|_| limit)),
             [Some(true), None, Some(false)]
         );
+        assert_eq!(notes.site_turns_exceed(|quantum| 2.9 * quantum), Some(true), "each by its own");
         notes.reset();
-        assert_eq!(notes.site_turns_exceed(50.0), None);
+        assert_eq!(notes.site_turns_exceed(|_| 50.0), None);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
     let of_sites = notes.of_sites.load(Relaxed);
     let ticks = if of_sites == 0 { ticks / f64::from(LONGER) } else { ticks };
     if of_sites != 0 {
-        notes.learn_sites(ticks);
+        notes.learn_sites(ticks, quantum(home));
         row.site_turn.store(ticks.to_bits(), Relaxed);
     } else {
         notes.learn_bounds(ticks / quantum(home));

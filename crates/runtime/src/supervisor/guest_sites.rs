@@ -46,7 +46,7 @@ pub(crate) fn choose_gauge(home: &Area, now: u64) {
 
 /// Whether turns of its own kind were timed, and none of the other one.
 fn lacks_other(notes: &GaugeNotes, on: bool) -> bool {
-    let (sites, bounds) = (notes.site_turns_exceed(0.0).is_some(), notes.bound_turn().is_some());
+    let (sites, bounds) = (notes.site_turns_exceed(|_| 0.0).is_some(), notes.bound_turn().is_some());
     if on { sites && !bounds } else { bounds && !sites }
 }
 
@@ -57,10 +57,11 @@ fn pay(home: &Area, guests: u32, miss: f64, switch: f64) -> bool {
     let part = if on { STAYS } else { 1.0 } * PART_OF_MISS;
     let shortest = (part * miss / f64::from(guests.max(1))).max(SWITCHES * switch);
     let Some(bound_turn) = notes.bound_turn().filter(|_| notes.knows_both()) else {
-        return notes.site_turns_exceed(shortest) != Some(false);
+        return notes.site_turns_exceed(|_| shortest) != Some(false);
     };
-    let same = (1.0 - SAME) * bound_turn * f64::from(own.quantum().load(Relaxed));
-    match [shortest, same].map(|limit| notes.site_turns_exceed(limit)) {
+    // Quanta change: a turn is as long as one to a bound if it was so at its own.
+    let same = |quantum: f64| (1.0 - SAME) * bound_turn * quantum;
+    match [notes.site_turns_exceed(|_| shortest), notes.site_turns_exceed(same)] {
         [Some(false), _] | [_, Some(true)] => false,
         [Some(true), Some(false)] => true,
         _ => on,
@@ -105,7 +106,7 @@ mod tests {
         let home = guests[0].home();
         let pays = |many| pay(home, many, 100.0, 5.0);
         assert!(pays(1), "nothing is known");
-        let learn = |ticks| (0..2).for_each(|_| home.gauge_notes().learn_sites(ticks));
+        let learn = |ticks| (0..2).for_each(|_| home.gauge_notes().learn_sites(ticks, 100.0));
         learn(15.0);
         assert_eq!([1, 2].map(pays), [false, true]);
         home.own().quantum().store(100, Relaxed);
