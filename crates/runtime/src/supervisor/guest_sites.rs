@@ -16,10 +16,12 @@ const OTHER_KIND_NS: u64 = 500_000_000;
 /// Where this slowdown is allowed, in millionths, sites follow each gauge: guests of a primary that
 /// hardly runs are seldom timed, and those that are wrongly off are too dear for it meanwhile.
 const NOT_HELD_FROM: u32 = 3_330_000;
-/// Sites that were switched stay so for this time, which doubles each time,
-const STAY_NS: u64 = 500_000_000;
-/// this often at most.
+/// Sites that were switched stay so for this time, in which gauges make a price (some five of
+/// them), and which doubles each time,
+const STAY_NS: u64 = 2_000_000_000;
+/// this often at most; for the last of it, gauges time the other kind, too.
 const DOUBLINGS: u32 = 6;
+const RESUMED_NS: u64 = 600_000_000;
 /// The part of a miss that guests' turns from site to site must use up. Turns to bounds are some 17
 /// times as long: with less of a miss they use up more of it, with more they make the host late.
 const PART_OF_MISS: f64 = 0.2;
@@ -35,7 +37,9 @@ const SAME: f64 = 0.3;
 pub(crate) fn choose_gauge(home: &Area, now: u64) {
     let (notes, own) = (home.gauge_notes(), home.own());
     let on = own.sites.load(Relaxed) != 0;
-    let other = now.saturating_sub(notes.other_at.load(Relaxed)) >= OTHER_KIND_NS || lacks_other(notes, on);
+    let is_due = now.saturating_sub(notes.other_at.load(Relaxed)) >= OTHER_KIND_NS || lacks_other(notes, on);
+    // As long as nothing may be switched, those of its own kind make its price.
+    let other = is_due && now + RESUMED_NS >= notes.sites_stay_until.load(Relaxed);
     if other {
         notes.other_at.store(now, Relaxed);
     }
@@ -75,9 +79,7 @@ impl Supervisor {
         let miss = self.page.miss_ps as f64 / 1000.0 * self.clock.rate;
         let sites = &home.own().sites;
         let notes = home.gauge_notes();
-        let is_held = self.page.max_slowdown < NOT_HELD_FROM;
-        let stay = is_held && self.now < notes.sites_stay_until.load(Relaxed);
-        if self.page.siblings != 0 || stay {
+        if self.page.siblings != 0 || self.now < notes.sites_stay_until.load(Relaxed) {
             return false;
         }
         let on = u32::from(pay(home, guests, miss, self.switch_ticks()));
@@ -85,9 +87,11 @@ impl Supervisor {
             return false;
         }
         // Where turns of both kinds are about as long, either would do, and a price must be known.
-        let times = notes.sites_switched.load(Relaxed);
-        notes.sites_switched.store(times + 1, Relaxed);
-        notes.sites_stay_until.store(self.now + (STAY_NS << times.min(DOUBLINGS)), Relaxed);
+        if self.page.max_slowdown < NOT_HELD_FROM {
+            let times = notes.sites_switched.load(Relaxed);
+            notes.sites_switched.store(times + 1, Relaxed);
+            notes.sites_stay_until.store(self.now + (STAY_NS << times.min(DOUBLINGS)), Relaxed);
+        }
         notes.forget();
         gauge_notes::forget(home.scavenger());
         true
