@@ -428,7 +428,7 @@ fn a_primary_that_sleeps_often_has_guests() {
         told(record.slowdown.with_guests.value()) / told(record.slowdown.watched.value())
     };
     // Other programs may want its CPU, so not each time.
-    assert!((0..5).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.25));
+    assert!((0..20).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.25));
 }
 
 /// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a
