@@ -75,7 +75,8 @@ pub(super) fn site_turn_alone(work: &Work) -> Quantity {
 /// `all`, known up to a share of it, without something between nothing and `most`, and with
 /// `doubt`.
 fn less(all: f64, most: f64, relative: f64, doubt: f64) -> Estimate {
-    let lo = ((all - most) * (1.0 - relative) - doubt).max(0.0);
+    // Each may be less than nothing; two of them must not make something.
+    let lo = ((all - most).max(0.0) * (1.0 - relative).max(0.0) - doubt).max(0.0);
     let hi = all * (1.0 + relative) + doubt;
     Estimate::new((all - most / 2.0).clamp(lo, hi), lo, hi)
 }
@@ -172,6 +173,12 @@ mod tests {
         squares: 16.2e6,
         switch: 0.0,
     };
+
+    #[test]
+    fn what_is_less_than_its_doubts_may_be_nothing() {
+        let known = less(2.0, 30.0, 1.7, 0.0);
+        assert!(known.lo <= 0.0 && known.value <= known.hi, "{known:?}");
+    }
 
     #[test]
     fn turns_aboard_count_as_long_as_they_take_at_home() {

@@ -226,9 +226,7 @@ impl Supervisor {
         }
         most
     }
-}
 
-impl Supervisor {
     /// What the last round took of the time of each of the primary's threads, where all are on one
     /// processor.
     fn round_cost_ns(&self) -> f64 {
