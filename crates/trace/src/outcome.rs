@@ -163,17 +163,17 @@ fn is_told(modules: &[Module], function: u32) -> bool {
     places.into_iter().any(|(place, counts)| place.unit as usize == unit && counts.accesses > 0)
 }
 
-/// Functions that took time and told nothing.
+/// Functions that took time, by more than a sample or two that landed there, and told nothing.
 fn as_it_is(profile: &Profile, traced: &Traced, modules: &[Module]) -> Vec<Refused> {
     let mut refused = Vec::new();
     for function in &profile.functions {
-        let share = function.time.value().unwrap_or(0.0);
+        let Some(share) = function.time.estimate() else { continue };
         let is_silent = number_of(function, traced, modules).is_some_and(|number| !is_told(modules, number));
-        if share >= 0.01 && is_silent {
+        if share.lo >= 0.01 && is_silent {
             let name = function.function.clone().unwrap_or_else(|| format!("{:#x}", function.address));
             let why = format!(
                 "{name} ({:.1}% of the CPU time) ran as it is: its traffic is missing",
-                100.0 * share
+                100.0 * share.value
             );
             refused.push(Refused { what: "trace".to_owned(), why, would_help: None });
         }
