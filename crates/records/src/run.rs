@@ -10,7 +10,7 @@ mod site;
 mod slowdown;
 
 pub use absence::{Absences, Bucket};
-pub use program::{Ended, HomeTrip, Process, Proof, Scavenger, Times, TwinUsed};
+pub use program::{Ended, HomeTrip, Leave, Process, Proof, Scavenger, Times, TwinUsed};
 pub use siblings::{SiblingThread, Siblings};
 pub use site::{SiteRun, SwitchedOff};
 pub use slowdown::Slowdown;

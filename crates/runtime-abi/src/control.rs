@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -50,6 +50,8 @@ pub fn loses(outcomes: u64, soon: u64) -> bool {
     let above = p + Z * Z / (2.0 * n) - HITS * (1.0 + Z * Z / n);
     above > 0.0 && above * above > Z * Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n))
 }
+/// Places at which a scavenger leaves its twins that are told apart.
+pub const LEAVES: usize = 64;
 /// Absences are counted by length, in this many buckets, four for each doubling. See [`bucket`].
 pub const BUCKETS: usize = 256;
 
@@ -215,6 +217,8 @@ pub struct ScavengerRow {
     /// precision.
     pub parked_ns: AtomicU64,
     pub aboard_ns: AtomicU64,
+    /// Where it left its twins while it was aboard, by how often.
+    pub leave: [LeaveRow; LEAVES],
     /// Visits home while the primary's thread lent it the processor, and their time, which is no
     /// part of that aboard.
     pub visits: AtomicU64,
@@ -287,6 +291,16 @@ pub struct SiteRow {
     /// How often it was switched off for that, and for how long in all, as far as that is over.
     pub offs: AtomicU64,
     pub off_ns: AtomicU64,
+}
+
+/// A place at which a scavenger leaves its twins.
+#[repr(C)]
+pub struct LeaveRow {
+    /// Where it goes on at home; 0: the row is free.
+    pub place: AtomicU64,
+    /// How often it left there. Where more places share rows than there are, the rarest gives its
+    /// row to the next, with its count: then this is an upper end.
+    pub leaves: AtomicU64,
 }
 
 /// One of the primary's yields that can be switched on and off. Addresses are those of the file

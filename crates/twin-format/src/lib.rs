@@ -39,6 +39,7 @@
 //! document, and its check in `crates/proof/src/yields/rows.rs`.
 #![forbid(unsafe_code)]
 
+mod copies;
 mod mapping;
 mod note;
 mod number;

@@ -4,7 +4,7 @@ use crate::figures::{figure, percent};
 use ::harvest::report::NOT_RUN;
 use ::harvest::report::next_step::{has_failed, is_starved, next_step};
 use ::harvest::session::NO_OUTPUT;
-use records::plan::{Prices, Source};
+use records::plan::{Place, Prices, Source};
 use records::run::{Ended, Run, Scavenger};
 use std::fmt::Write;
 use std::path::Path;
@@ -105,6 +105,9 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
             how(&scavenger.process.ended),
             starved(scavenger)
         );
+        if let Some(line) = went_home_for(scavenger) {
+            let _ = writeln!(text, "    {line}");
+        }
     }
     if let Some(work) = run.work.estimate().filter(|_| !run.scavengers.is_empty()) {
         let verdict = if work.lo > 1.0 {
@@ -144,6 +147,27 @@ pub(super) fn together(run: &Run) -> i32 {
         Ended::NotStarted { .. } => NOT_STARTED,
     };
     run.scavengers.iter().map(code).find(|code| *code != 0).unwrap_or(0)
+}
+
+/// Fewer than this are no hindrance.
+const MANY_LEAVES: u64 = 1000;
+
+/// What a scavenger goes home for most, where it does so often: two places at most.
+fn went_home_for(scavenger: &Scavenger) -> Option<String> {
+    let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
+    let all = trips + scavenger.visits_home.value().unwrap_or(0.0) as u64;
+    let most = scavenger.leaves.iter().take(2).filter(|leave| leave.count * 5 >= all);
+    let places: Vec<String> = most
+        .map(|leave| {
+            let Place { function, address, instruction, offset, .. } = &leave.place;
+            let module = Path::new(&leave.file).file_name().unwrap_or_default().to_string_lossy();
+            let place =
+                function.as_ref().map_or(format!("{address:#x}"), |name| format!("{name}+{offset:#x}"));
+            let share = (100 * leave.count / all.max(1)).min(100);
+            format!("{instruction} in {place} of {module} ({share}%)")
+        })
+        .collect();
+    (all >= MANY_LEAVES && !places.is_empty()).then(|| format!("went home most for {}", places.join(", ")))
 }
 
 /// Visits home for which the primary lent its CPU.
@@ -222,6 +246,7 @@ mod tests {
             site_turn_alone: none(),
             faults_aboard: none(),
             trips_home: Vec::new(),
+            leaves: Vec::new(),
             visits_home: none(),
         }
     }

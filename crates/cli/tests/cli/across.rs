@@ -136,4 +136,11 @@ fn system_calls_are_visits() {
     assert_eq!(harvested, alone);
     assert!(visits(&record) > 50.0, "{record}");
     assert!(record["scavengers"][0]["times"]["lent"]["value"].as_f64().unwrap() > 0.0, "{record}");
+    // What it went home for is named: the system call, or its call where libc has no twins.
+    let most = &record["scavengers"][0]["leaves"][0];
+    assert!(2.0 * most["count"].as_f64().unwrap() > visits(&record), "{most}");
+    let (function, instruction) = (most["function"].as_str().unwrap(), most["instruction"].as_str().unwrap());
+    let expected = [("getppid", "syscall"), ("__GI_getppid", "syscall"), ("__getppid", "syscall")];
+    let is_call = function == "calls" && instruction.starts_with("call");
+    assert!(is_call || expected.contains(&(function, instruction)), "{most}");
 }

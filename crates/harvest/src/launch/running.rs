@@ -5,6 +5,7 @@ use super::counts::{Paces, SiteOutcomes, ThreadPace};
 use super::error::LaunchError;
 use super::executed::Executed;
 use super::forked::Forked;
+use super::leaves::{Leaves, ProgramFiles};
 use super::lives::{Life, LifeSamples};
 use super::page::{Page, row};
 use super::request::{After, Harvest};
@@ -42,6 +43,8 @@ pub struct ScavengerOutcome {
     /// None where it was never started.
     pub life: Option<Life>,
     pub figures: ScavengerNow,
+    /// Where it left its twins while it was aboard.
+    pub leaves: Vec<Leaves>,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +90,7 @@ pub struct Running {
     carrier: bool,
     ended: Vec<Option<ExitStatus>>,
     looks: Vec<LifeSamples>,
+    files: Vec<ProgramFiles>,
     supervisor: Supervisor,
 }
 
@@ -119,6 +123,7 @@ impl Running {
             carrier: harvest.carrier,
             ended: vec![None; harvest.scavengers.len()],
             looks: vec![LifeSamples::new(started); harvest.scavengers.len()],
+            files: harvest.scavengers.iter().map(|it| ProgramFiles::of(&it.program)).collect(),
             supervisor: Supervisor::Lives,
         }
     }
@@ -422,6 +427,7 @@ impl Running {
             refused_threads: at(offset_of!(ScavengerRow, refused_threads)) != 0,
             life: self.looks[index].life(),
             figures: self.scavenger(index),
+            leaves: Leaves::of(&self.page, index, &self.files[index]),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The run record: what became of a plan and its programs.
 
 mod gained;
+mod leaves;
 pub mod next_step;
 mod paces;
 pub(crate) mod site_outcomes;
@@ -242,6 +243,7 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         site_turn_alone: gained::site_turn_alone(&figures.work),
         faults_aboard: count(figures.trips[trip::FAULT]),
         trips_home: trips(figures),
+        leaves: leaves::named(&outcome.leaves),
         visits_home: count(figures.visits),
     }
 }

@@ -30,6 +30,14 @@ impl<'f> RewrittenFile<'f> {
         Switches { entry: image.entry().0, rows, code: code.unwrap_or_default() }
     }
 
+    /// The instruction of the original that a place in a twin is for; the place itself where it
+    /// is in no twin.
+    pub(crate) fn original_of(&self, place: u64) -> u64 {
+        let after = self.mapping.units.partition_point(|unit| unit.twin <= place);
+        let unit = after.checked_sub(1).map(|index| &self.mapping.units[index]);
+        unit.and_then(|unit| unit.original_of(place)).unwrap_or(place)
+    }
+
     /// None where twins do not run aboard.
     pub(crate) fn twin_code(&self) -> Option<TwinCode> {
         let Self { image, mapping } = self;

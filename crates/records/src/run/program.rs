@@ -1,6 +1,6 @@
 //! The programs of a harvest: what ran, how it ended, what it got.
 
-use crate::plan::Counts;
+use crate::plan::{Counts, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
@@ -90,6 +90,9 @@ pub struct Scavenger {
     pub faults_aboard: Quantity,
     #[serde(default)]
     pub trips_home: Vec<HomeTrip>,
+    /// Where it left its twins while it was aboard, most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves: Vec<Leave>,
     /// Visits home from which it was back aboard at once, without the supervisor.
     #[serde(default = "not_told")]
     pub visits_home: Quantity,
@@ -116,6 +119,17 @@ pub struct Times {
 
 pub(super) fn not_told() -> Quantity {
     Quantity::unresolved("earlier versions did not record it")
+}
+
+/// A place at which a scavenger had to go home: a system call, or a call of code without a twin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leave {
+    pub file: String,
+    /// The instruction that it went home for.
+    #[serde(flatten)]
+    pub place: Place,
+    /// How often, at most: where a program leaves at many places, rare ones are not kept apart.
+    pub count: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

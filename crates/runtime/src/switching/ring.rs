@@ -29,6 +29,7 @@ use crate::layout::area::{Area, asked, follow, lock};
 use crate::layout::context::Context;
 use crate::switching::gauge;
 use crate::switching::labels;
+use crate::switching::leaves;
 use crate::switching::links;
 #[cfg(test)]
 pub(crate) use crate::switching::links::holds;
@@ -110,7 +111,9 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
 pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     let guest = follow!(area.twin.cur);
     let next = take_out(area, guest);
-    guest.home().frame().yield_rip.store(0, Relaxed);
+    let home = guest.home();
+    leaves::count(&home.scavenger().leave, home.frame().rip.load(Relaxed));
+    home.frame().yield_rip.store(0, Relaxed);
     guest.rip.store(labels::restore_address() as u64, Relaxed);
     if loans::visit(area, guest, trip::LEAVE) == VisitEnd::None {
         dismiss(guest, trip::LEAVE);
