@@ -90,8 +90,8 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l perf-data -d
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l frequency -d 'Samples a second of each thread\'s CPU time [default: as many as --budget allows, at most 4000]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l budget -d 'Let profiling take at most this part of the program\'s time: a third of it for the samples, whose cost on this machine is measured first' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l duration -d 'Stop sampling after this time, for example 10s; the program runs on' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l to -d 'Leave out what was sampled after this time of the run' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l from -d 'Leave out what was sampled before this time of the run, or since attaching' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l to -d 'Leave out what was sampled after this time of the run; with --pid, end then' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l pairs -d 'Pairs of runs for each change' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l machine -d 'Model the caches of this machine record [default: the one that \'gleaner measure\' left, if it is of this machine; sizes that it lacks are as the host claims them]' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand profile" -l on -d 'Model the caches of another machine, by its record' -r -F
@@ -170,7 +170,7 @@ folded\t'One line a stack, weighed by samples: for flamegraph.pl and inferno'
 speedscope\t'For speedscope (JSON)'
 firefox\t'For the Firefox Profiler (JSON)'
 callgrind\t'For callgrind_annotate and KCachegrind'
-memprof\t'For llvm-profdata: samples that waited for each global variable (YAML)'
+memprof\t'For llvm-profdata: samples that waited for each global variable, and what was allocated at which calls (YAML)'
 csv-loads\t'The loads as comma-separated values'
 csv-functions\t'The functions as comma-separated values'
 csv-objects\t'The data as comma-separated values'

@@ -62,7 +62,8 @@ enum Format {
     Firefox,
     /// For callgrind_annotate and KCachegrind
     Callgrind,
-    /// For llvm-profdata: samples that waited for each global variable (YAML)
+    /// For llvm-profdata: samples that waited for each global variable, and what was allocated at
+    /// which calls (YAML)
     Memprof,
     /// The loads as comma-separated values
     CsvLoads,

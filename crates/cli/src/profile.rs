@@ -26,9 +26,13 @@ use std::time::Duration;
 ///
 /// Samples the CPU time of all threads and children of a program, which stays unmodified; no PMU is
 /// needed. A sample lands right behind the instruction that the core waits for, and its registers
-/// tell the address that was read. The program's standard streams are its own; the summary goes to
-/// standard error. Levels are modelled from the addresses and the sizes of the caches; latencies
-/// are not measured.
+/// tell the address that was read. Loads that stall most are stopped now and then and timed, in
+/// programs that the profiler starts; so their latencies are measured. Levels are modelled from the
+/// addresses, the sizes of the caches and these latencies. The program's standard streams are its
+/// own; the summary goes to standard error.
+///
+/// Code that a program makes while it runs is named by /tmp/perf-PID.map, which node
+/// --perf-basic-prof, jcmd PID Compiler.perfmap (for java) and python3 -X perf write.
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
     /// How to sample
@@ -60,11 +64,11 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
 
-    /// Leave out what was sampled before this time of the run
+    /// Leave out what was sampled before this time of the run, or since attaching
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<Duration>,
 
-    /// Leave out what was sampled after this time of the run
+    /// Leave out what was sampled after this time of the run; with --pid, end then
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<Duration>,
 

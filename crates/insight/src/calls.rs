@@ -3,6 +3,7 @@
 
 use crate::address_space::{MappedId, Place};
 use crate::code::Cause;
+use crate::made_code::MadeCode;
 use crate::source::{Frames, NamedFrame, Source};
 use crate::stacks::{Frame, NodeId, ROOT, Stacks};
 use crate::tally::Tally;
@@ -30,9 +31,9 @@ pub(crate) struct Callers {
 const MOST_CALLERS: usize = 16;
 
 impl Calls {
-    pub(crate) fn of(tally: &Tally, sources: &HashMap<u32, Source<'_>>) -> Self {
+    pub(crate) fn of(tally: &Tally, sources: &HashMap<u32, Source<'_>>, made: &MadeCode) -> Self {
         let stacks = &tally.stacks;
-        let mut tree = Building::new(tally, sources);
+        let mut tree = Building::new(tally, sources, made);
         let mut built: HashMap<NodeId, Option<usize>> = HashMap::from([(ROOT, None)]);
         for (id, node) in stacks.nodes() {
             let caller = built[&node.caller];
@@ -89,6 +90,7 @@ fn most_frequent(chains: HashMap<Vec<String>, u64>) -> Callers {
 struct Building<'t, 'd> {
     tally: &'t Tally,
     sources: &'t HashMap<u32, Source<'d>>,
+    made: &'t MadeCode,
     frames: Vec<CallFrame>,
     frame_ids: HashMap<CallFrame, usize>,
     nodes: Vec<CallNode>,
@@ -98,10 +100,11 @@ struct Building<'t, 'd> {
 }
 
 impl<'t, 'd> Building<'t, 'd> {
-    fn new(tally: &'t Tally, sources: &'t HashMap<u32, Source<'d>>) -> Self {
+    fn new(tally: &'t Tally, sources: &'t HashMap<u32, Source<'d>>, made: &'t MadeCode) -> Self {
         Self {
             tally,
             sources,
+            made,
             frames: Vec::new(),
             frame_ids: HashMap::new(),
             nodes: Vec::new(),
@@ -123,9 +126,13 @@ impl<'t, 'd> Building<'t, 'd> {
     /// inlined there.
     fn place(&mut self, caller: Option<usize>, place: Place) -> usize {
         let named = self.named(place);
+        let made = self.made.at(self.tally, place);
         let source = self.sources.get(&place.what.0);
         let module = source.map_or_else(
-            || String::from_utf8_lossy(&self.tally.mapped(place.what).name).into_owned(),
+            || match made {
+                Some(made) => made.module.clone(),
+                None => String::from_utf8_lossy(&self.tally.mapped(place.what).name).into_owned(),
+            },
             |source| source.file.path.clone(),
         );
         let address = source.and_then(|source| source.code.module.image.address_of(place.offset));
@@ -146,7 +153,7 @@ impl<'t, 'd> Building<'t, 'd> {
     }
 
     fn named(&mut self, place: Place) -> Frames {
-        let sources = self.sources;
+        let (sources, made) = (self.sources, self.made.at(self.tally, place));
         let find = || {
             let source = sources.get(&place.what.0)?;
             let address = source.code.module.image.address_of(place.offset)?;
@@ -156,7 +163,8 @@ impl<'t, 'd> Building<'t, 'd> {
             }
             Some(frames)
         };
-        self.places.entry(place).or_insert_with(|| find().unwrap_or(vec![NamedFrame::default()])).clone()
+        let unknown = || vec![NamedFrame { function: made.map(|made| made.name.clone()), line: None }];
+        self.places.entry(place).or_insert_with(|| find().unwrap_or_else(unknown)).clone()
     }
 
     /// The node of a frame below its caller's. Frames that differ in their address alone are one.

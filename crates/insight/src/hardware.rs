@@ -188,7 +188,14 @@ impl<'a, 't, 'd> Listed<'a, 't, 'd> {
             let object = self.objects_of(counts);
             self.share(source, address, counts);
             if worth_listing(counts) {
-                let load = self.load(source, place, address, counts, object, by_code.get(&address).copied());
+                let load = self.load(
+                    source,
+                    place,
+                    address,
+                    counts,
+                    object,
+                    by_code.get(&address).map(|code| code.pattern),
+                );
                 self.loads.push(load);
             }
             if let Some(unit) = source.and_then(|source| source.code.module.unit_at(address)) {

@@ -8,7 +8,7 @@
 
 use crate::footprint::footprint_bytes;
 use crate::probes::latency::{ASTRAY, Latency};
-use records::profile::{Level, Pattern};
+use records::profile::Level;
 use units::{Bytes, Estimate};
 
 /// The sizes of a core's caches, as far as they are known.
@@ -77,9 +77,10 @@ impl Judged {
     ///
     /// Nor does it tell much that lines are near when a thread is stopped: the core fetched them
     /// ahead of a stream, or executed the load before it came to the instruction in front.
-    /// Only a chain's next address is not known so early.
+    /// Only a chain's next address is not known so early; `is_alone` tells that no other chain is
+    /// in its loop, in which the core would go ahead while this one waits.
     #[must_use]
-    pub fn with_probes(self, seen: Option<&Latency>, threads: usize, pattern: Pattern) -> Self {
+    pub fn with_probes(self, seen: Option<&Latency>, threads: usize, is_alone: bool) -> Self {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;
@@ -102,7 +103,7 @@ impl Judged {
             let is_farther = matches!(self.level, Level::L1 | Level::L2);
             return Self { level: Level::Dram, beyond_l2: true, because, is_farther, ..self };
         }
-        if self.level == Level::Dram && pattern == Pattern::Chain && seen.from_memory.value < ASTRAY / 2.0 {
+        if self.level == Level::Dram && is_alone && seen.from_memory.value < ASTRAY / 2.0 {
             let because = format!("{}; but {share:.0}% of {} probes went there", self.because, seen.probes);
             return Self { level: Level::Unresolved, because, ..self };
         }
@@ -147,19 +148,19 @@ mod tests {
             from_memory: Estimate::exact(if time_in_memory < 0.5 { 0.02 } else { 0.6 }),
             time_in_memory,
         };
-        let with = |bytes, time, threads, pattern| {
-            judge(&drawn(1024, bytes), None, &CACHES).with_probes(Some(&seen(time)), threads, pattern)
+        let with = |bytes, time, threads, is_alone| {
+            judge(&drawn(1024, bytes), None, &CACHES).with_probes(Some(&seen(time)), threads, is_alone)
         };
-        let level = |bytes, time, threads| with(bytes, time, threads, Pattern::Chain).level;
+        let level = |bytes, time, threads| with(bytes, time, threads, true).level;
         assert_eq!(level(256 << 10, 0.9, 1), Level::Dram, "what is measured counts");
         assert_eq!(level(256 << 10, 0.1, 1), Level::L2);
         assert_eq!(level(1 << 30, 0.1, 1), Level::Unresolved, "large, and yet near");
-        assert_eq!(with(1 << 30, 0.1, 1, Pattern::Parallel).level, Level::Dram, "executed ahead");
+        assert_eq!(with(1 << 30, 0.1, 1, false).level, Level::Dram, "executed ahead");
         let few = Latency { from_memory: Estimate::exact(0.05), ..seen(0.9) };
         let judged = judge(&drawn(1024, 256 << 10), None, &CACHES);
-        assert_eq!(judged.with_probes(Some(&few), 1, Pattern::Chain).level, Level::L2, "by chance");
-        assert!(with(256 << 10, 0.9, 1, Pattern::Chain).is_farther);
-        assert!(!with(1 << 30, 0.9, 1, Pattern::Chain).is_farther);
+        assert_eq!(judged.with_probes(Some(&few), 1, true).level, Level::L2, "by chance");
+        assert!(with(256 << 10, 0.9, 1, true).is_farther);
+        assert!(!with(1 << 30, 0.9, 1, true).is_farther);
         assert_eq!((level(64, 0.9, 2), level(64, 0.9, 1)), (Level::Dirty, Level::Dram));
     }
 

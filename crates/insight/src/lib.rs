@@ -17,6 +17,7 @@
 //! stacks         all of those calls, as one tree
 //! source         a mapped file: its code around what was sampled, and its names
 //! calls          the tree of calls with names
+//! made_code      code that programs make while they run, and its names
 //! areas          memory that a process maps itself, by the call that mapped it
 //! heap           which allocation holds an address, at the time of a sample
 //! sites          the calls that led to allocations
@@ -47,6 +48,7 @@ pub mod footprint;
 mod hardware;
 pub mod heap;
 pub mod level;
+mod made_code;
 mod makers;
 mod names;
 mod object_stalls;
@@ -65,6 +67,7 @@ pub mod stacks;
 pub mod tally;
 pub mod unwind;
 
+pub use made_code::MadeCode;
 pub use names::demangled;
 pub use profile::{accesses_profile, profile};
 pub use run::Run;

@@ -204,6 +204,13 @@ fn area(mapped: &Mapped, bytes: u64) -> Object {
             which: start,
             group: None,
         },
+        // What the preloaded library tells the profiler: `heap::layout::MEMORY_NAME`.
+        _ if name.starts_with("/memfd:gleaner-heap") => Object {
+            name: "records of the profiler itself".to_owned(),
+            bytes: Some(bytes),
+            which: 0,
+            group: None,
+        },
         _ => Object { name: format!("file {name}"), bytes: Some(bytes), which: 0, group: None },
     }
 }

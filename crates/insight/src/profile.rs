@@ -5,7 +5,7 @@ use crate::annotate::Attributed;
 use crate::calls::Calls;
 use crate::code::{Cause, Entry, Unclear};
 use crate::data_address::{DataAddress, data_address};
-use crate::dependence;
+use crate::dependence::{self, Dependence};
 use crate::each::{Beside, bounded, stall_each};
 use crate::findings;
 use crate::footprint;
@@ -96,7 +96,7 @@ fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> 
         by_module.entry(place.what.0).or_default().push((place.offset, counts));
     }
     let sources = sources(tally, files, &images);
-    let calls = Calls::of(tally, &sources);
+    let calls = Calls::of(tally, &sources, &run.made_code);
     let objects = Objects::of(tally, variables, SiteNames::of(&tally.heaps.sites, &sources));
     if of_accesses {
         return hardware::profile(run, tally, &sources, &objects, calls);
@@ -112,6 +112,7 @@ fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> 
             None => sums.no_code(&places),
         }
     }
+    found.functions.extend(run.made_code.functions(tally, tally.samples));
     // What is left has no file that could be read: code made at run time, the vDSO.
     for places in by_module.into_values() {
         sums.no_code(&places);
@@ -293,7 +294,7 @@ impl Listed {
         waited: &Waited,
         probes: &[Probe],
         beside: Option<Beside>,
-        by_code: Option<Pattern>,
+        by_code: Option<Dependence>,
         all: u64,
     ) {
         let (file, code) = (source.file, &source.code);
@@ -318,12 +319,13 @@ impl Listed {
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let seen = run.timing.as_ref().and_then(|timing| latency(probes, timing));
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
-        let pattern = by_code.unwrap_or_else(|| pattern(&timed));
+        let pattern = by_code.map_or_else(|| pattern(&timed), |code| code.pattern);
+        let is_alone = pattern == Pattern::Chain && !by_code.is_some_and(|code| code.among_chains);
         let step = stride(probes);
         let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches).with_probes(
             seen.as_ref(),
             threads.len(),
-            pattern,
+            is_alone,
         );
         let told = run
             .timing

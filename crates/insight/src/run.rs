@@ -1,6 +1,7 @@
 //! What is known of a run beside its samples, and how much of it the record lists.
 
 use crate::level::CacheSizes;
+use crate::made_code::MadeCode;
 use crate::probes::latency::Timing;
 use records::profile::{ProfiledProgram, Sampling};
 use records::run::Refused;
@@ -21,6 +22,8 @@ pub struct Run {
     pub yield_cycles: Option<Estimate>,
     /// How probes are read, if there may be any.
     pub timing: Option<Timing>,
+    /// Names of code that was made at run time.
+    pub made_code: MadeCode,
 }
 
 /// Loads with fewer samples are not listed one by one: nothing can be said of them.

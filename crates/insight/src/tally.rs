@@ -132,9 +132,11 @@ pub struct Tally {
     random: u64,
 }
 
-/// Samples kept of one place: enough to tell an area of 20 MiB from one that fits into a cache, see
-/// `footprint.rs`.
-const KEPT_OF_PLACE: u64 = 1024;
+/// Samples kept of one place while there is room: enough to tell an area of 20 MiB from one of
+/// 30, see `footprint.rs`.
+const KEPT_OF_PLACE: u64 = 4096;
+/// Samples kept of one place when many places have taken half of the room.
+const KEPT_OF_LATE_PLACE: u64 = 1024;
 /// Samples kept of one place from which the kernel was entered: these tell who made memory.
 const KEPT_IN_KERNEL: u64 = 128;
 /// Samples kept of all places together: 40 MiB.
@@ -202,8 +204,10 @@ impl Tally {
         let tally = self.places.entry(place).or_default();
         let (count, kept, most) = if sample.in_kernel {
             (&mut tally.kernel, &mut tally.kept_in_kernel, KEPT_IN_KERNEL)
-        } else {
+        } else if self.kept < KEPT / 2 {
             (&mut tally.user, &mut tally.kept, KEPT_OF_PLACE)
+        } else {
+            (&mut tally.user, &mut tally.kept, KEPT_OF_LATE_PLACE)
         };
         *count += 1;
         let near = || sample.registers.map_or_else(AllNear::default, |r| self.heaps.near(sample.process, &r));
@@ -282,6 +286,22 @@ mod tests {
         let kept = &tally.places.values().next().unwrap().kept;
         assert_eq!(kept.len() as u64, KEPT_OF_PLACE);
         let late = kept.iter().filter(|kept| kept.sample.time_ns >= all / 2).count();
-        assert!((400..=624).contains(&late), "{late} of 1024 are of the second half");
+        assert!((1748..=2348).contains(&late), "{late} of 4096 are of the second half");
+    }
+
+    #[test]
+    fn many_places_share_the_room() {
+        let mut tally = tally_with_a_mapping();
+        let places = KEPT as u64 / 2 / KEPT_OF_PLACE + 4;
+        for place in 0..places {
+            for time in 0..KEPT_OF_PLACE {
+                tally.count(sample(0x1010 + place, time, false));
+            }
+        }
+        let kept_at = |place| {
+            let place = Place { what: MappedId(0), offset: FileOffset(0x510 + place) };
+            tally.places[&place].kept.len() as u64
+        };
+        assert_eq!((kept_at(0), kept_at(places - 1)), (KEPT_OF_PLACE, KEPT_OF_LATE_PLACE));
     }
 }

@@ -19,7 +19,7 @@ pub use finding::{Finding, FindingKind};
 pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationContext, AllocationSite, CodeAddress, MemoryObject, SourceCall};
-pub use sampling::{Backend, Calibration, LatencyKind, Sampling};
+pub use sampling::{Backend, Calibration, LatencyKind, Sampling, Selected};
 pub use trace::{BandwidthSlice, CacheModel, ModuleLeftOut, Trace, TracedInstruction, TracedLevels};
 pub use trial::{Trial, TrialOutcome};
 

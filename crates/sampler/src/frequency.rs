@@ -2,6 +2,7 @@
 
 use crate::perf::open::highest_frequency_hz;
 use records::profile::Calibration;
+use records::run::Refused;
 
 /// Of what profiling may take, the part that the clock's samples take. The rest is for stacks,
 /// allocations, and the profiler itself.
@@ -30,6 +31,28 @@ fn round(frequency_hz: u64) -> u64 {
     (frequency_hz / step * step).saturating_sub(1).max(1)
 }
 
+/// Fewer samples than this may be missing by chance.
+const ENOUGH_EXPECTED: f64 = 20.0;
+/// Of the samples that the CPU time should have given, the part from which on all is well.
+const MOST: f64 = 0.5;
+
+/// Says so where most of the CPU time gave no samples: each thread's first one comes a period after
+/// it began, and threads may end before.
+pub(crate) fn too_few(frequency_hz: u64, cpu_time_s: f64, samples: u64) -> Option<Refused> {
+    let expected = cpu_time_s * frequency_hz as f64;
+    if expected < ENOUGH_EXPECTED || samples as f64 >= MOST * expected {
+        return None;
+    }
+    Some(Refused {
+        what: "samples".to_owned(),
+        why: format!(
+            "{samples} came, where the CPU time is worth {expected:.0}: threads that run for less than {:.0} ms end before their first one",
+            1e3 / frequency_hz as f64
+        ),
+        would_help: Some("more samples a second: --frequency 10000".to_owned()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +60,17 @@ mod tests {
 
     fn calibration(sample_cost: Quantity) -> Calibration {
         Calibration { sample_cost, ..Calibration::unresolved("not asked") }
+    }
+
+    #[test]
+    fn missing_samples_are_told_of() {
+        assert_eq!(too_few(239, 0.05, 0), None, "by chance");
+        assert_eq!(too_few(239, 1.0, 200), None);
+        let told = too_few(250, 1.0, 20).expect("most are missing").why;
+        assert!(
+            told.starts_with("20 came, where the CPU time is worth 250:") && told.contains(" 4 ms"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! chain        loads of its own that the profiler knows
 //! calibrate    where samples land behind a load that is known to stall, and what one costs
 //! frequency    how many samples a second that allows
+//! made_code    the maps of code that programs make while they run
 //! files        the files that were mapped, read
 //! partly       a large file, read in part while the program runs
 //! request      what to profile and how
@@ -29,6 +30,7 @@ mod chain;
 mod files;
 mod frequency;
 pub mod hardware;
+mod made_code;
 mod overhead;
 mod partly;
 mod perf;

@@ -7,6 +7,7 @@
 use crate::allocations::recorded::Recorded;
 use crate::allocations::region::Region;
 use crate::files::{self, BuildIds};
+use crate::made_code::{self, Maps};
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
@@ -28,6 +29,8 @@ pub(crate) struct Recorder {
     build_ids: BuildIds,
     /// Reads the region's samples, where these are not the kernel's.
     pub signals: Option<Reader>,
+    /// The maps of code that processes make.
+    pub maps: Maps,
 }
 
 impl Recorder {
@@ -57,6 +60,7 @@ impl Recorder {
     /// Reads all rings once.
     pub(crate) fn round(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         let began_ns = now_ns();
+        self.maps.look();
         self.read(rings);
         if let Some(region) = region {
             self.read_region(region);
@@ -172,7 +176,12 @@ impl Recorder {
 
     fn map(&mut self, new: NewMapping) {
         let is_area = new.name.is_empty() || new.name.starts_with(b"//") || new.name.starts_with(b"[");
-        let is_area = is_area && new.name != files::VDSO;
+        // Shared memory that holds code is told from a file; other such memory keeps its number, by
+        // which processes are known to share it.
+        let is_area = is_area && new.name != files::VDSO || new.executable && made_code::is_memory(&new.name);
+        if is_area && new.executable {
+            self.maps.expect(new.process);
+        }
         let area = is_area.then_some(Area { process: new.process, start: new.start, bytes: new.bytes });
         // An area's offset means nothing: addresses themselves tell its instructions apart.
         let offset = FileOffset(if is_area { new.start } else { new.offset });

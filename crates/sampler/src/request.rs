@@ -5,7 +5,7 @@ use insight::level::CacheSizes;
 use insight::probes::latency::Latencies;
 use insight::tally::Tally;
 use lab::inherited::Inherited;
-use records::profile::{ProfiledProgram, ProgramEnd};
+use records::profile::{ProfiledProgram, ProgramEnd, Selected};
 use std::ffi::OsString;
 use std::time::Duration;
 use units::Estimate;
@@ -89,6 +89,20 @@ impl Request {
         self.window.map(|(from, to)| (later(from), later(to)))
     }
 
+    /// The part of the run that counts, as the record has it.
+    pub(crate) fn selected(&self) -> Option<Selected> {
+        self.window.and_then(selected)
+    }
+
+    /// When sampling ends, if the program has not ended by then. A program that was started runs on
+    /// for its output and its end, and is waited for; one that is attached to has nothing more to
+    /// tell when the part of the run that counts is over.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        let is_attached = matches!(self.subject, Subject::Process(_));
+        let last = self.window.map(|(_, to)| to).filter(|to| is_attached && *to < Duration::MAX);
+        self.duration.into_iter().chain(last).min()
+    }
+
     /// What was profiled, as the record has it.
     pub(crate) fn program(&self, ended: ProgramEnd, tally: &Tally) -> ProfiledProgram {
         let (command, pid) = match &self.subject {
@@ -106,4 +120,10 @@ impl Request {
             threads: tally.processes.values().map(|process| process.threads.len()).sum(),
         }
     }
+}
+
+/// A part of a run, from its beginning; all of it is no part.
+pub(crate) fn selected((from, to): (Duration, Duration)) -> Option<Selected> {
+    let to_s = (to < Duration::MAX).then(|| to.as_secs_f64());
+    (to_s.is_some() || !from.is_zero()).then(|| Selected { from_s: from.as_secs_f64(), to_s })
 }

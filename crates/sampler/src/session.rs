@@ -7,8 +7,8 @@ use crate::allocations::region::{ClockSettings, Region};
 use crate::calibrate::calibrate;
 use crate::files;
 use crate::frequency;
+use crate::made_code;
 use crate::overhead::{overheads, taken_s};
-use crate::perf::event::Event;
 use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, open, write_into};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
 use crate::probes::calibrate::ProbeCalibration;
@@ -18,7 +18,7 @@ use crate::request::{Backend, Request, SampleError, Subject};
 use crate::signals::calibration::{self, Found};
 use crate::signals::left_out;
 use crate::signals::reader::Reader;
-use crate::target::{Child, End, Running, cpu_time_of, cpu_time_of_children, mappings_of, threads_of};
+use crate::target::{Child, End, Running, cpu_time_of, cpu_time_of_children, threads_of, told_by};
 use insight::probes::latency::Timing;
 use insight::tally::Tally;
 use lab::stop::Stop;
@@ -81,10 +81,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     let mut recorder = Recorder::default().within(window).with_signals(signals);
     if let Watched::Attached(pid) = watched {
-        let mappings = mappings_of(pid).unwrap_or_default();
-        for mapping in mappings {
-            recorder.count(Event::Mapped(mapping));
-        }
+        told_by(pid).into_iter().for_each(|event| recorder.count(event));
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);
@@ -117,7 +114,14 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let [overhead, overhead_beside] = overheads(&cpu_time, used, taken);
     let mut refusals = refusals(&calibration, tally.lost);
     match (&method, &recorder.signals) {
-        (Method::Events(clock), _) if !clock.with_kernel => refusals.push(no_kernel()),
+        (Method::Events(clock), _) => {
+            refusals.extend((!clock.with_kernel).then(no_kernel));
+            // The CPU time is that of the whole run, and with the kernel's.
+            let is_comparable = window.is_none() && clock.with_kernel;
+            let cpu_time_s = cpu_time.value().filter(|_| is_comparable).unwrap_or(0.0);
+            let samples = tally.samples + tally.lost;
+            refusals.extend(frequency::too_few(clock.frequency_hz, cpu_time_s, samples));
+        }
         (Method::Signals(found), Some(reader)) => {
             let region = preload.as_ref().map(|preload| &preload.region);
             refusals.extend(left_out::of(found, reader, region, &tally, cpu_time.value().unwrap_or(0.0)));
@@ -127,6 +131,8 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
     refusals.extend(no_probes.or(none_done));
+    let made_code = recorder.maps.names(&tally);
+    refusals.extend(made_code::refusal(&made_code, &tally));
     // The preloaded library is one of them: it is read before it goes.
     let modules = files::modules(&tally);
     if let Some(preload) = preload {
@@ -158,6 +164,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         samples,
         lost,
         sees_kernel,
+        selected: request.selected(),
         calibration,
     };
     let run = insight::Run {
@@ -176,6 +183,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
             cache_ns: found.cache_ns.value,
             probed_ns: found.probed_ns.value,
         }),
+        made_code,
     };
     Ok(insight::profile(run, &tally, &modules))
 }
@@ -480,7 +488,7 @@ pub(crate) fn watch(
                 }
             }
         }
-        if request.duration.is_some_and(|limit| began.elapsed() >= limit) {
+        if request.limit().is_some_and(|limit| began.elapsed() >= limit) {
             return ProgramEnd::StillRunning;
         }
     }

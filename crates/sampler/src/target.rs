@@ -1,6 +1,6 @@
 //! The profiled program: started, but waiting until it is watched; or attached to.
 
-use crate::perf::event::NewMapping;
+use crate::perf::event::{Event, NewMapping};
 use crate::perf::open::now_ns;
 use lab::inherited::Inherited;
 use std::ffi::{CString, OsString};
@@ -180,6 +180,15 @@ pub(crate) fn threads_of(process: u32) -> io::Result<Vec<u32>> {
     Ok(threads)
 }
 
+/// What a process that runs already would have told: its name and what it has mapped.
+pub(crate) fn told_by(process: u32) -> Vec<Event> {
+    let mut name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    name.truncate(name.trim_ascii_end().len());
+    let named = Event::Named { process, thread: process, name, executed: false, time_ns: now_ns() };
+    let mappings = mappings_of(process).unwrap_or_default();
+    [named].into_iter().chain(mappings.into_iter().map(Event::Mapped)).collect()
+}
+
 /// What a running process has mapped, as if it had mapped it now.
 pub(crate) fn mappings_of(process: u32) -> io::Result<Vec<NewMapping>> {
     let text = std::fs::read(format!("/proc/{process}/maps"))?;
@@ -200,13 +209,14 @@ pub(crate) fn mapping(line: &[u8], process: u32, time_ns: u64) -> Option<NewMapp
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = field()?.split_once('-')?;
     let (start, end) = (hex(start)?, hex(end)?);
-    let _rights = field()?;
+    let executable = field()?.contains('x');
     let offset = hex(field()?)?;
     let (major, minor) = field()?.split_once(':')?;
     let device = (hex(major)? as u32, hex(minor)? as u32);
     let inode = field()?.parse().ok()?;
     let name = rest.iter().position(|&byte| byte != b' ').map_or(&[][..], |from| &rest[from..]).to_vec();
-    Some(NewMapping { process, start, bytes: end.checked_sub(start)?, offset, device, inode, name, time_ns })
+    let bytes = end.checked_sub(start)?;
+    Some(NewMapping { process, start, bytes, offset, device, inode, executable, name, time_ns })
 }
 
 #[cfg(test)]
@@ -218,13 +228,16 @@ mod tests {
         let line = b"55d0c000-55d0e000 r-xp 00002000 fe:01 1234                       /opt/a b/prog";
         let found = mapping(line, 7, 9).unwrap();
         assert_eq!((found.start, found.bytes, found.offset), (0x55d0_c000, 0x2000, 0x2000));
+        assert!(found.executable);
         assert_eq!((found.device, found.inode, &*found.name), ((0xfe, 1), 1234, &b"/opt/a b/prog"[..]));
         let anonymous = mapping(b"7f00-7f10 rw-p 00000000 00:00 0 ", 7, 9).unwrap();
+        assert!(!anonymous.executable);
         assert_eq!((anonymous.bytes, &*anonymous.name), (0x10, &b""[..]));
         for damaged in [&b""[..], b"7f00", b"7f00-7e00 rw-p 0 00:00 0", b"x-y rw-p 0 0:0 0"] {
             assert!(mapping(damaged, 7, 9).is_none(), "{damaged:?}");
         }
         assert!(mappings_of(std::process::id()).unwrap().len() > 3);
+        assert!(matches!(&told_by(std::process::id())[0], Event::Named { name, .. } if !name.is_empty()));
         assert!(threads_of(std::process::id()).unwrap().contains(&std::process::id()));
     }
 }

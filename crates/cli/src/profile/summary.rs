@@ -4,7 +4,8 @@ use super::words::{file_name, short};
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
 use records::profile::{
-    Backend, Level, LinePart, MemoryObject, Pattern, Profile, ProgramEnd, Sharing, StallingLoad, TrialOutcome,
+    Backend, Level, LinePart, MemoryObject, Pattern, Profile, ProgramEnd, Selected, Sharing, StallingLoad,
+    TrialOutcome,
 };
 use std::fmt::Write;
 use std::path::Path;
@@ -12,6 +13,8 @@ use units::Quantity;
 
 /// From this share on the program counts as memory bound: work on its loads pays first.
 const HIGH: f64 = 0.2;
+/// From this share on, what is not attributed hides the rest.
+const MOST: f64 = 0.5;
 /// One load with less than this is no place to begin.
 const WORTH_NAMING: f64 = 0.05;
 /// With fewer samples the intervals are too wide to choose by.
@@ -26,11 +29,14 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&sampling(profile));
     if profile.sampling.samples == 0 {
         let ran = profile.summary.cpu_time.value().is_some_and(|seconds| seconds >= ENOUGH_FOR_SAMPLES_S);
-        text.push_str(if ran {
+        text.push_str(if profile.sampling.selected.is_some() {
             "  no samples: none fell into the part of the run that was asked for (--from, --to)\n"
+        } else if ran {
+            "  no samples: none arrived, though the program ran\n"
         } else {
             "  no samples: the program used hardly any CPU time\n"
         });
+        text.push_str(&refusals(profile));
         return text;
     }
     text.push_str(&where_time_went(profile, width));
@@ -76,16 +82,32 @@ pub(super) fn head(profile: &Profile) -> String {
         0 | 1 => String::new(),
         several => format!(" of {several} processes"),
     };
-    let threads = plural(program.threads, "thread");
+    let threads = plural(program.threads, "sampled thread");
     let what = short(&crate::failure::one_line(&what), 60);
     if profile.sampling.backend.samples_accesses() {
         return format!(
-            "profile of {what}: {} elapsed, {threads}{processes}{ended}\n",
-            profile.summary.elapsed.brief()
+            "profile of {what}: {} elapsed, {threads}{processes}{ended}\n{}",
+            profile.summary.elapsed.brief(),
+            selected(profile)
         );
     }
     let (elapsed, cpu_time) = (profile.summary.elapsed.brief(), profile.summary.cpu_time.brief());
-    format!("profile of {what}: {elapsed} elapsed, {cpu_time} of CPU time in {threads}{processes}{ended}\n")
+    let selected = selected(profile);
+    format!(
+        "profile of {what}: {elapsed} elapsed, {cpu_time} of CPU time in {threads}{processes}{ended}\n{selected}"
+    )
+}
+
+/// Which part of the run is shown, if it is not all of it.
+fn selected(profile: &Profile) -> String {
+    let Some(Selected { from_s, to_s }) = profile.sampling.selected else { return String::new() };
+    let until = to_s.map_or("the end".to_owned(), |to_s| seconds(to_s).brief());
+    let of = if profile.program.pid.is_some() { "since the profiler attached" } else { "of the run" };
+    format!("  shown: only what was sampled from {} to {until} {of}\n", seconds(from_s).brief())
+}
+
+fn seconds(seconds: f64) -> Quantity {
+    Quantity::claimed(seconds, units::Unit::Seconds)
 }
 
 fn sampling(profile: &Profile) -> String {
@@ -173,6 +195,10 @@ fn latency(latency: &Quantity) -> String {
     if latency.value().is_some() { latency.brief() } else { "-".to_owned() }
 }
 
+fn or_dash(share: &Quantity) -> String {
+    if share.value().is_some() { percent(share) } else { "-".to_owned() }
+}
+
 fn level(load: &StallingLoad) -> String {
     match load.level {
         Level::Unresolved if load.beyond_l2 => "beyond L2".to_owned(),
@@ -220,10 +246,11 @@ pub(super) fn callers(profile: &Profile, top: usize) -> String {
 
 fn functions(profile: &Profile, top: usize, width: usize) -> String {
     let mut rows = vec![row(["time", "stall", "function", "module"])];
-    for function in profile.functions.iter().take(top) {
+    // A function that only entered the kernel has no time of its own.
+    for function in profile.functions.iter().filter(|function| function.samples > 0).take(top) {
         rows.push(vec![
             percent(&function.time),
-            percent(&function.stall),
+            or_dash(&function.stall),
             function.function.as_deref().map_or(format!("{:#x}", function.address), |name| short(name, 60)),
             file_name(&function.module),
         ]);
@@ -342,16 +369,24 @@ fn gain(gain: &Quantity) -> String {
 fn next(profile: &Profile, record: Option<&Path>) -> String {
     let summary = &profile.summary;
     let share = |quantity: &Quantity| quantity.value().unwrap_or(0.0);
-    if share(&summary.page_faults) >= HIGH {
-        return "page faults cost most here: reuse memory, touch it once, or ask for huge pages".to_owned();
-    }
-    let Some(first) = profile.loads.first().filter(|_| share(&summary.memory_bound) >= HIGH) else {
-        return "little time is lost to loads here: look at the functions above".to_owned();
-    };
     if profile.sampling.samples < FEW {
         return "few samples: profile a longer run, or allow more of its time (--budget 10)".to_owned();
     }
-    let place = format!("{} ({})", first.function.as_deref().unwrap_or("?"), source(first));
+    if share(&summary.page_faults) >= HIGH.max(share(&summary.memory_bound)) {
+        return "page faults cost most here: reuse memory, touch it once, or ask for huge pages".to_owned();
+    }
+    let Some(first) = profile.loads.first().filter(|_| share(&summary.memory_bound) >= HIGH) else {
+        let is_known = share(&summary.not_attributed) < MOST;
+        return if is_known {
+            "little time is lost to loads here: look at the functions above".to_owned()
+        } else {
+            "most of the time is not attributed, for the reasons above: look at the functions".to_owned()
+        };
+    };
+    let place = match &first.function {
+        Some(function) => format!("{function} ({})", source(first)),
+        None => format!("the load at {:#x} ({})", first.address, source(first)),
+    };
     if share(&first.stall) < WORTH_NAMING {
         return "the waiting is spread over many loads: look at the functions and the data above".to_owned();
     }

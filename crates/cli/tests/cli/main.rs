@@ -39,6 +39,8 @@ mod plan;
 mod probe;
 mod probes;
 mod profile;
+mod profile_attached;
+mod profile_made_code;
 mod refusals;
 mod report;
 mod rewritten_libraries;

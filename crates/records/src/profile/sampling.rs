@@ -23,7 +23,19 @@ pub struct Sampling {
     pub lost: u64,
     /// Time in the kernel is sampled too.
     pub sees_kernel: bool,
+    /// Only samples of this part of the run count; else all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Selected>,
     pub calibration: Calibration,
+}
+
+/// A part of a run, in seconds from its beginning, or from when the profiler attached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Selected {
+    pub from_s: f64,
+    /// The end of the run, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,14 +4,14 @@
 mod pmus;
 
 use crate::files;
-use crate::perf::event::Event;
+use crate::made_code;
 use crate::perf::open::{AccessEvent, Clock, Holds};
 use crate::perf::ring::RING_BYTES;
 use crate::perf_data::role::latency_kind;
 use crate::recorder::Recorder;
 use crate::request::{Request, SampleError, Subject};
 use crate::session::{Method, Watched, allocations_left_out, begin, own_cpu_time, preload, watch};
-use crate::target::mappings_of;
+use crate::target::told_by;
 use lab::stop::Stop;
 use records::profile::{Backend, Calibration, Profile, Sampling};
 use records::run::Refused;
@@ -44,9 +44,7 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     let mut recorder = Recorder::default().within(request.window_from_now_ns());
     recorder.tally.is_exact = true;
     if let Watched::Attached(pid) = watched {
-        for mapping in mappings_of(pid).unwrap_or_default() {
-            recorder.count(Event::Mapped(mapping));
-        }
+        told_by(pid).into_iter().for_each(|event| recorder.count(event));
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preloaded.as_mut(), &mut None, &mut recorder);
@@ -61,6 +59,8 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
         preload.end(&recorder.tally);
     }
     let tally = recorder.tally;
+    let made_code = recorder.maps.names(&tally);
+    refusals.extend(made_code::refusal(&made_code, &tally));
     if tally.lost > 0 {
         refusals.push(Refused {
             what: "samples".to_owned(),
@@ -71,7 +71,10 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     let no_time = || Quantity::unresolved("hardware samples of loads show latency, not time");
     let run = insight::Run {
         program: request.program(ended, &tally),
-        sampling: sampling(event, &clock, tally.accesses.samples, tally.lost),
+        sampling: Sampling {
+            selected: request.selected(),
+            ..sampling(event, &clock, tally.accesses.samples, tally.lost)
+        },
         elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
         cpu_time: no_time(),
         overhead: Quantity::unresolved("what a hardware sample costs is not known"),
@@ -83,6 +86,7 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
         caches: request.caches,
         yield_cycles: request.yield_cycles,
         timing: None,
+        made_code,
     };
     Ok(insight::accesses_profile(run, &tally, &modules))
 }
@@ -101,6 +105,7 @@ fn sampling(event: AccessEvent, clock: &Clock, samples: u64, lost: u64) -> Sampl
         samples,
         lost,
         sees_kernel: clock.with_kernel,
+        selected: None,
         calibration: Calibration::unresolved("hardware samples name the load itself"),
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct NewMapping {
     pub offset: u64,
     pub device: (u32, u32),
     pub inode: u64,
+    /// It may hold code.
+    pub executable: bool,
     pub name: Vec<u8>,
     pub time_ns: u64,
 }
@@ -91,6 +93,8 @@ const MMAP2: u32 = 10;
 const MODE: u16 = 7;
 const MODE_KERNEL: u16 = 1;
 const COMM_EXEC: u16 = 1 << 13;
+/// In the rights of a mapping.
+const RIGHT_TO_EXECUTE: u32 = 4;
 
 const HEADER_BYTES: usize = 8;
 /// What ends every record but samples: process, thread, time.
@@ -147,6 +151,7 @@ fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
             offset: fields.u64(24)?,
             device: (fields.u32(32)?, fields.u32(36)?),
             inode: fields.u64(40)?,
+            executable: fields.u32(56)? & RIGHT_TO_EXECUTE != 0,
             name: text(64)?,
             time_ns,
         }),
@@ -307,6 +312,7 @@ mod tests {
             offset: 0x3000,
             device: (8, 1),
             inode: 77,
+            executable: true,
             name: b"/bin/ls".to_vec(),
             time_ns: 1234,
         };

@@ -35,6 +35,7 @@ mod trace;
 mod tracking;
 
 use crate::files;
+use crate::request::selected;
 use ::records::profile::{
     Backend, Calibration, PerfDataFile, Profile, ProfiledProgram, ProgramEnd, Sampling,
 };
@@ -125,7 +126,7 @@ pub fn of_bytes(bytes: &[u8], request: &FileRequest<'_>) -> Result<Profile, Perf
     }
     let run = insight::Run {
         program: program(&recording, &counted, request),
-        sampling: sampling(&recording, &counted),
+        sampling: Sampling { selected: request.window.and_then(selected), ..sampling(&recording, &counted) },
         elapsed: match counted.times {
             Some((first, last)) if last > first => {
                 Quantity::measured(Estimate::exact((last - first) as f64 / 1e9), Unit::Seconds)
@@ -142,6 +143,7 @@ pub fn of_bytes(bytes: &[u8], request: &FileRequest<'_>) -> Result<Profile, Perf
         caches: if is_of_here { request.caches } else { CacheSizes::default() },
         yield_cycles: request.yield_cycles.filter(|_| is_of_here),
         timing: None,
+        made_code: insight::MadeCode::default(),
     };
     Ok(insight::profile(run, &counted.tally, &modules))
 }
@@ -199,6 +201,7 @@ fn sampling(recording: &Recording<'_>, counted: &Counted) -> Sampling {
         samples: counted.tally.samples + counted.tally.accesses.samples,
         lost: counted.tally.lost,
         sees_kernel: used.iter().any(|event| !event.attributes.excludes_kernel),
+        selected: None,
         calibration: Calibration {
             one_behind: Quantity::unresolved(if counted.tally.is_exact {
                 "samples name the instruction itself that the core waited for"

@@ -104,6 +104,7 @@ const KERNEL: u32 = u32::MAX;
 /// A mapping, and the build id of its file where that stands in place of device and inode.
 fn mapping(record: &RawRecord<'_>, body: &[u8], time_ns: u64) -> Option<(NewMapping, Option<Vec<u8>>)> {
     const TELLS_BUILD_ID: u16 = 1 << 14;
+    const OF_DATA: u16 = 1 << 13;
     let mut at = Cursor::new(body, 0);
     let (process, _thread) = (at.u32()?, at.u32()?);
     let (start, bytes, offset) = (at.u64()?, at.u64()?, at.u64()?);
@@ -121,7 +122,8 @@ fn mapping(record: &RawRecord<'_>, body: &[u8], time_ns: u64) -> Option<(NewMapp
         at.take(8)?; // rights and flags
     }
     let name = text(body.get(at.position()..)?);
-    let mapping = NewMapping { process, start, bytes, offset, device, inode, name, time_ns };
+    let executable = record.misc & OF_DATA == 0;
+    let mapping = NewMapping { process, start, bytes, offset, device, inode, executable, name, time_ns };
     (process != KERNEL).then_some((mapping, build_id))
 }
 
