@@ -1,17 +1,18 @@
 //! `gleaner report`: one page from any records; what is on it is made by the room of that name.
 
 use crate::console::Console;
-use crate::failure::{Exit, Refusal};
+use crate::failure::{self, Exit, Refusal};
 use crate::save;
 use clap::Args;
-use report::{Named, Options};
+use report::{Named, Options, Unread};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Write records as one HTML page: figures with intervals, tables, and the records themselves
 ///
 /// The page needs no network and no other file, and can be read without JavaScript. Several records
-/// stand one after the other.
+/// stand one after the other. One among them that is no sound record is named on the page, and the
+/// exit code is then 1.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Write to this file ('-' for standard output) [default: the first record's name, with .html]
@@ -41,13 +42,10 @@ pub(crate) fn run(args: &ReportArgs, console: &Console) -> anyhow::Result<Exit> 
         keep_what_is_no_report(&output, args.output.is_some())?;
         save::check(&output)?;
     }
-    let mut records = Vec::new();
-    for path in &args.records {
-        let name = if path.as_os_str() == "-" { "standard input".into() } else { path.to_string_lossy() };
-        records.push(Named { name: name.into_owned(), record: records::read_any(path)? });
-    }
-    let options = Options { share: args.share, hidden: if args.share { own_names() } else { Vec::new() } };
-    let made = report::report(&records, &options);
+    let (records, unread) = read(&args.records)?;
+    let exit = if unread.is_empty() { Exit::Done } else { Exit::Failed };
+    let hidden = if args.share { own_names() } else { Vec::new() };
+    let made = report::report(&records, &Options { share: args.share, hidden, unread });
     if let Some(directory) = &args.svg {
         save::directory(directory)?;
         for (name, svg) in &made.figures {
@@ -56,11 +54,34 @@ pub(crate) fn run(args: &ReportArgs, console: &Console) -> anyhow::Result<Exit> 
     }
     if to_stdout {
         console.stdout_bytes(made.html.as_bytes())?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     save::bytes(&output, made.html.as_bytes())?;
     console.remark(&format!("the report is in {}: open it in a browser", output.display()));
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// All that are sound, and the others with the reason. Nothing but others makes no page.
+fn read(paths: &[PathBuf]) -> anyhow::Result<(Vec<Named>, Vec<Unread>)> {
+    let (mut records, mut unread, mut first) = (Vec::new(), Vec::new(), None);
+    for path in paths {
+        let name = if path.as_os_str() == "-" { "standard input".into() } else { path.to_string_lossy() };
+        match records::read_any(path) {
+            Ok(record) => records.push(Named { name: name.into_owned(), record }),
+            Err(error) => {
+                let why = error.problem.to_string();
+                unread.push(Unread { name: name.into_owned(), why });
+                first.get_or_insert(error);
+            }
+        }
+    }
+    if records.is_empty() {
+        return Err(first.map_or_else(|| anyhow::anyhow!("no record was named"), Into::into));
+    }
+    for file in &unread {
+        failure::tell(&format!("{}: {}", file.name, file.why));
+    }
+    Ok((records, unread))
 }
 
 /// `machine.json` gives `machine.html` in the same folder; standard input `report.html` here.

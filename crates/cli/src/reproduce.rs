@@ -120,6 +120,7 @@ fn tested(document: &'static Ledger, args: &ReproduceArgs, console: &Console) ->
         seconds: began.elapsed().as_secs_f64(),
         interrupted,
         claims: ::reproduce::judge(document.claims, &evidence),
+        curves: ::reproduce::curves(document, &evidence),
     });
     let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, &record));
     console.text(&text::outcome(&record.body, console.width()))?;

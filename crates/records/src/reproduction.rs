@@ -4,7 +4,7 @@ use crate::Record;
 use crate::machine::Grade;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Quantity;
+use units::{Quantity, Unit};
 
 /// The claims of one document, each tested here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,9 @@ pub struct Reproduction {
     #[serde(default)]
     pub interrupted: bool,
     pub claims: Vec<ClaimOutcome>,
+    /// Figures of the document, each beside the same of this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<ClaimCurves>,
 }
 
 impl Record for Reproduction {
@@ -58,6 +61,39 @@ pub struct ClaimOutcome {
     pub reading: Option<String>,
     /// The command whose record holds the figures.
     pub command: String,
+}
+
+/// A figure of the document: the points that its text states, and the same measured here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimCurves {
+    /// Letters, digits and `-`: unique in its document.
+    pub id: String,
+    pub title: String,
+    /// The figure, table or section of the document.
+    pub place: String,
+    /// The claims that it shows, by their ids.
+    pub claims: Vec<String>,
+    /// What its axes are.
+    pub x: String,
+    pub y: String,
+    pub x_unit: Unit,
+    /// Both axes.
+    pub logarithmic: bool,
+    pub paper: Vec<ClaimCurve>,
+    pub here: Vec<ClaimCurve>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimCurve {
+    pub name: String,
+    /// Ascending in x.
+    pub points: Vec<ClaimPoint>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimPoint {
+    pub x: f64,
+    pub y: Quantity,
 }
 
 /// What this run says of a claim.

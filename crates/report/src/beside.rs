@@ -3,7 +3,8 @@
 //! No judgement: whether two figures differ is for a comparison of interleaved runs to say.
 
 use crate::Named;
-use crate::parts::{Cell, Table};
+use crate::parts::{Cell, Out, Table};
+use crate::run::throughput;
 use crate::text::base;
 use records::machine::Machine;
 use records::profile::Profile;
@@ -17,22 +18,46 @@ type Rows = Vec<(String, BTreeMap<usize, Cell>)>;
 /// Names the main figures of a record of one kind.
 type Figures = fn(Value) -> Vec<(String, Cell)>;
 
-/// One table for each kind of which there are several records.
-pub(crate) fn tables(records: &[Named]) -> String {
+/// A section for each kind of which there are several records; `None` where there is none.
+pub(crate) fn part(records: &[Named]) -> Option<Out> {
     let kinds: [(&str, &str, Figures); 3] = [
         ("machine", "Machines side by side", machine),
         ("profile", "Profiles side by side", profile),
         ("run", "Harvests side by side", run),
     ];
-    kinds.into_iter().map(|(kind, title, figures)| table(records, kind, title, figures)).collect()
+    let mut out = Out::new("beside".to_owned());
+    for (kind, title, figures) in kinds {
+        let of_kind: Vec<(usize, &Named)> =
+            records.iter().enumerate().filter(|(_, named)| named.record.header.kind == kind).collect();
+        if of_kind.len() < 2 {
+            continue;
+        }
+        out.section(kind, title);
+        out.table(&table(&of_kind, title, figures));
+        if kind == "run" {
+            harvests(&of_kind, &mut out);
+        }
+    }
+    out.end_section();
+    (!out.contents.is_empty()).then_some(out)
 }
 
-fn table(records: &[Named], kind: &str, title: &str, figures: Figures) -> String {
-    let of_kind: Vec<_> =
-        records.iter().enumerate().filter(|(_, named)| named.record.header.kind == kind).collect();
-    if of_kind.len() < 2 {
-        return String::new();
+/// Their throughput against latency in one figure.
+fn harvests(of_kind: &[(usize, &Named)], out: &mut Out) {
+    let typed = |(n, named): &(usize, &Named)| {
+        let run = serde_json::from_value::<Run>(named.record.body.clone()).ok()?;
+        Some((format!("{}: {}", n + 1, base(&named.name)), run))
+    };
+    let (figure, without) = throughput::figure(&of_kind.iter().filter_map(typed).collect::<Vec<_>>());
+    if let Some(figure) = figure {
+        out.figure(figure);
     }
+    for why in without {
+        out.missing(&format!("{why}."));
+    }
+}
+
+fn table(of_kind: &[(usize, &Named)], title: &str, figures: Figures) -> Table {
     let mut table = Table::with_head(title, &["figure"]);
     let mut rows = Rows::new();
     for (column, (n, named)) in of_kind.iter().enumerate() {
@@ -54,7 +79,7 @@ fn table(records: &[Named], kind: &str, title: &str, figures: Figures) -> String
         table.row(row);
     }
     table.note.push_str("Whether two figures differ is not judged here.");
-    table.html(false)
+    table
 }
 
 fn machine(body: Value) -> Vec<(String, Cell)> {
@@ -101,6 +126,7 @@ fn run(body: Value) -> Vec<(String, Cell)> {
         told("slowdown of the primary", Cell::share(&run.slowdown.share)),
         told("absences: 99% are shorter than", Cell::quantity(&run.absences.p99)),
         told("the longest absence", Cell::quantity(&run.absences.max)),
+        told("work of all", Cell::quantity(&run.work)),
         told("cycles harvested", Cell::quantity(&run.cycles.harvested)),
     ]
 }

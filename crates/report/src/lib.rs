@@ -38,6 +38,15 @@ pub struct Options {
     pub share: bool,
     /// Names to leave out that the records do not tell: this host's, this user's.
     pub hidden: Vec<String>,
+    /// Files that were to be on the page and are no sound records: it says so in their place.
+    pub unread: Vec<Unread>,
+}
+
+/// A file that is no sound record.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    pub name: String,
+    pub why: String,
 }
 
 /// A page and the figures on it.
@@ -50,7 +59,7 @@ pub struct Report {
 
 /// Makes the page.
 pub fn report(records: &[Named], options: &Options) -> Report {
-    let mut records = records.to_vec();
+    let (mut records, mut unread) = (records.to_vec(), options.unread.clone());
     if options.share {
         let mut hidden = share::Hidden::new(&options.hidden);
         for named in &records {
@@ -60,28 +69,33 @@ pub fn report(records: &[Named], options: &Options) -> Report {
             hidden.take_out(&mut named.record.body);
             named.name = hidden.without(text::base(&named.name));
         }
+        for file in &mut unread {
+            file.name = hidden.without(text::base(&file.name));
+            file.why = hidden.without(&file.why);
+        }
     }
     let names: Vec<String> = records.iter().map(|named| named.name.clone()).collect();
     let mut outs = Vec::new();
     for (n, named) in records.iter().enumerate() {
         let mut out = Out::new(format!("r{}", n + 1));
-        body(&named.record, &names, &mut out);
+        body(named, &names, &mut out);
         out.end_section();
         outs.push(out);
     }
-    let html = page::page(&records, &outs, options.share);
-    let figures = outs.into_iter().flat_map(|out| out.figures);
+    let beside = beside::part(&records);
+    let html = page::page(&records, &outs, beside.as_ref(), &unread, options.share);
+    let figures = beside.into_iter().chain(outs).flat_map(|out| out.figures);
     let figures = figures.map(|(id, svg)| (id, page::standalone(&svg))).collect();
     Report { html, figures }
 }
 
-fn body(record: &AnyRecord, names: &[String], out: &mut Out) {
-    let value = record.body.clone();
-    let made = match record.header.kind.as_str() {
+fn body(named: &Named, names: &[String], out: &mut Out) {
+    let value = named.record.body.clone();
+    let made = match named.record.header.kind.as_str() {
         "machine" => typed(value).map(|machine| machine::sections(&machine, out)),
         "profile" => typed(value).map(|profile| profile::sections(&profile, out)),
         "reproduction" => typed(value).map(|found| reproduction::sections(&found, out)),
-        "run" => typed(value).map(|run| run::sections(&run, out)),
+        "run" => typed(value).map(|run| run::sections(&named.name, &run, out)),
         "tour" => typed(value).map(|tour| tour::sections(&tour, names, out)),
         "plan" => typed(value).map(|plan| plan::sections(&plan, out)),
         _ => Err("there are no figures for this kind".to_owned()),

@@ -191,9 +191,10 @@ impl Out {
             format!("<details><summary>The figures as a table</summary>{}</details>", figure.table.html(plot))
         };
         self.html.push_str(&format!(
-            "<figure id=\"{id}\"><figcaption><strong>{}</strong></figcaption><div class=\"{frame}\" \
-             tabindex=\"0\" role=\"region\" aria-label=\"{0}\">{}</div>\
-             <p class=\"differs\">Why yours may differ: {}</p>{under}</figure>\n",
+            "<figure id=\"{id}\" aria-label=\"{0}\"><figcaption><strong>{0}</strong></figcaption>\
+             <div class=\"{frame}\" \
+             tabindex=\"0\" role=\"region\" aria-label=\"{0}\">{1}</div>\
+             <p class=\"differs\">Why yours may differ: {2}</p>{under}</figure>\n",
             escape(&figure.title),
             figure.svg,
             escape(figure.differs)

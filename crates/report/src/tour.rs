@@ -65,7 +65,7 @@ fn told(step: &TourStep, names: &[String], id: Option<&'static str>, out: &mut O
 fn drawn(step: &TourStep, id: Option<&'static str>, out: &mut Out) {
     let shown =
         |figure: &StepFigure| if figure.percent { share(&figure.value) } else { quantity(&figure.value) };
-    let mut table = Table::with_head(&step.figures_show, &["", "figure"]);
+    let mut table = Table::with_head(&step.figures_show, &["what", "figure"]);
     for figure in &step.figures {
         table.row(vec![Cell::text(&figure.name), Cell::html(shown(figure))]);
     }

@@ -2,8 +2,10 @@
 //! run, every figure is there, and nothing is asked of a network. Without Chromium (Debian:
 //! chromium) these tests say so and end.
 
+mod fixtures;
+
+use fixtures::fixture;
 use gleaner_report::{Named, Options, report};
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -33,20 +35,6 @@ fn opened(page: &Path) -> Option<(String, String)> {
         .unwrap();
     assert!(status.success(), "{status}: {}", std::fs::read_to_string(&said).unwrap());
     Some((std::fs::read_to_string(dom).unwrap(), std::fs::read_to_string(said).unwrap()))
-}
-
-fn fixture(name: &str) -> Named {
-    let bytes = std::fs::read(testkit::root().join("crates/records/fixtures").join(name)).unwrap();
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("record.json");
-    if Path::new(name).extension().is_some_and(|end| end == "gz") {
-        let mut text = String::new();
-        flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-        std::fs::write(&path, text).unwrap();
-    } else {
-        std::fs::write(&path, bytes).unwrap();
-    }
-    Named { name: name.to_owned(), record: records::read_any(&path).unwrap() }
 }
 
 fn tried(names: &[&str]) {

@@ -180,7 +180,10 @@ fn pages_are_well_formed_and_self_contained() {
         assert!(made.html.len() <= limit, "{name}: {}", made.html.len());
     }
     let all: Vec<_> = FIXTURES.iter().map(|name| fixture(name)).collect();
-    let made = report(&all, &Options { share: true, hidden: vec!["nobody-in-particular".to_owned()] });
+    let made = report(
+        &all,
+        &Options { share: true, hidden: vec!["nobody-in-particular".to_owned()], ..Options::default() },
+    );
     check(&made.html);
     assert!(room::is_report(made.html.as_bytes()));
     let mut names: Vec<_> = made.figures.iter().map(|(name, _)| name).collect();
@@ -375,7 +378,7 @@ fn a_shared_page_names_nobody() {
     let mut profile = fixture("profile.v1.call-chain.json");
     poison(&mut profile.record.body, "/Users/judith/secret/a.c on build7");
     profile.name = "/Users/judith/p.json".to_owned();
-    let options = Options { share: true, hidden: vec!["build7".to_owned()] };
+    let options = Options { share: true, hidden: vec!["build7".to_owned()], ..Options::default() };
     let html = report(&[profile.clone()], &options).html;
     check(&html);
     assert!(!html.contains("judith") && !html.contains("build7"));

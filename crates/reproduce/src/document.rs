@@ -1,7 +1,13 @@
 //! One document of the ledger.
 
 use crate::claim::Claim;
+use crate::evidence::Evidence;
+use crate::missing::Missing;
 use crate::programs::Programs;
+use records::reproduction::ClaimCurves;
+
+/// Makes one figure of the document, with the evidence beside it.
+pub(crate) type DrawnFigure = fn(&Evidence<'_>) -> Result<ClaimCurves, Missing>;
 
 /// A document, and what a run of its claims needs.
 #[derive(Debug)]
@@ -18,6 +24,8 @@ pub struct Ledger {
     /// What a run takes at most.
     pub memory: &'static str,
     pub claims: &'static [Claim],
+    /// Its figures, where its text states points of them.
+    pub figures: &'static [DrawnFigure],
 }
 
 /// Of areas that no cache holds.

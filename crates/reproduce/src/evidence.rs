@@ -102,6 +102,16 @@ pub(crate) fn combined(a: &Quantity, b: &Quantity, make: fn(Estimate, Estimate) 
     Ok(Quantity::modelled(make(a, b), Unit::Ratio).disturbed_by(disturbed_a.or(disturbed_b)))
 }
 
+/// A range that a document states: no interval of confidence.
+pub(crate) fn claimed(lo: f64, hi: f64, unit: Unit) -> Quantity {
+    match Quantity::claimed(f64::midpoint(lo, hi), unit) {
+        Quantity::Resolved { value, unit, basis, disturbed, .. } => {
+            Quantity::Resolved { value, lo, hi, unit, basis, disturbed }
+        }
+        unresolved @ Quantity::Unresolved { .. } => unresolved,
+    }
+}
+
 /// The claim is about something that this host does not have.
 pub(crate) fn needs(hardware: &str) -> Found {
     Err(Missing::Hardware(hardware.to_owned()))

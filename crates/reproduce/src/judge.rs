@@ -1,7 +1,7 @@
 //! The verdict on a claim: by its shape and the interval of the figure, and by nothing else.
 
 use crate::claim::{Claim, Held};
-use crate::evidence::{Evidence, quotient};
+use crate::evidence::{Evidence, claimed, quotient};
 use crate::missing::Missing;
 use records::reproduction::{ClaimOutcome, ClaimVerdict};
 use units::{Estimate, Quantity, Unit};
@@ -81,13 +81,7 @@ fn paper(claim: &Claim) -> Quantity {
     let Some((lo, hi)) = claim.paper else {
         return Quantity::unresolved("the document gives no number");
     };
-    let claimed = Quantity::claimed(f64::midpoint(lo, hi), claim.unit);
-    match claimed {
-        Quantity::Resolved { value, unit, basis, disturbed, .. } => {
-            Quantity::Resolved { value, lo, hi, unit, basis, disturbed }
-        }
-        unresolved @ Quantity::Unresolved { .. } => unresolved,
-    }
+    claimed(lo, hi, claim.unit)
 }
 
 fn over(here: &Quantity, paper: &Quantity) -> Quantity {

@@ -6,10 +6,12 @@
 //! cliffs; nanoseconds and cycles of another processor are shown, never tested.
 //!
 //! To add a claim: an entry in its document's file, with a function that takes the figure from the
-//! evidence. To add a document: a file with its claims, and a line in [`ledger::DOCUMENTS`].
+//! evidence. To add a document: a file with its claims, and a line in [`ledger::DOCUMENTS`]. To add
+//! a figure of a document: a function in its file `drawn.rs`, named in its ledger.
 #![forbid(unsafe_code)]
 
 mod claim;
+mod curves;
 mod document;
 mod evidence;
 mod judge;
@@ -23,6 +25,7 @@ pub mod programs;
 mod vtune;
 
 pub use claim::{Claim, Shape};
+pub use curves::curves;
 pub use document::Ledger;
 pub use evidence::Evidence;
 pub use judge::judge;

@@ -1,6 +1,6 @@
 //! A recorded machine, against every claim: the verdicts of one run on a Zen 4 guest.
 
-use gleaner_reproduce::{Evidence, judge, ledger};
+use gleaner_reproduce::{Evidence, curves, judge, ledger};
 use records::machine::Machine;
 use std::io::Read as _;
 
@@ -28,6 +28,36 @@ fn verdicts_on_a_recorded_machine() {
         }
     }
     testkit::golden("crates/reproduce/tests/recorded.txt", &text);
+}
+
+#[test]
+fn figures_of_documents_stand_beside_the_recorded_machine() {
+    let machine = recorded();
+    let evidence = Evidence { machine: Some(&machine), ..Evidence::default() };
+    let mut drawn = Vec::new();
+    for document in ledger::DOCUMENTS {
+        assert!(curves(document, &Evidence::default()).is_empty(), "{}", document.name);
+        for figure in curves(document, &evidence) {
+            for claim in &figure.claims {
+                assert!(document.claims.iter().any(|known| known.id == claim), "{claim}");
+            }
+            for curve in figure.paper.iter().chain(&figure.here) {
+                let rising = curve.points.windows(2).all(|pair| pair[0].x < pair[1].x);
+                assert!(curve.points.len() >= 3 && rising, "{}: {}", figure.id, curve.name);
+                assert!(curve.points.iter().all(|point| point.y.value() > Some(0.0)), "{}", curve.name);
+            }
+            drawn.push((document.name, figure));
+        }
+    }
+    let ids: Vec<_> = drawn.iter().map(|(name, figure)| (*name, &*figure.id)).collect();
+    assert_eq!(ids, [("mlp", "gaps"), ("mlp", "bursts"), ("origin2000", "windows")]);
+    // The claims' own figures lie on the curves.
+    let of = |claim: &str| {
+        let all = judge(ledger::find("mlp").expect("a document").claims, &evidence);
+        all.into_iter().find(|outcome| outcome.id == claim).expect("a claim").here.value()
+    };
+    let ten = drawn[1].1.here.iter().map(|curve| curve.points.iter().find(|point| point.x == 10.0));
+    assert!(ten.flatten().any(|point| point.y.value() == of("cost-of-parallelism")));
 }
 
 #[test]

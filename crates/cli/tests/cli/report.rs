@@ -70,13 +70,14 @@ fn what_cannot_be_reported_is_said_in_a_line() {
     std::fs::write(directory.path().join("thesis.html"), "<html>years of work</html>").unwrap();
     std::fs::write(directory.path().join("cut.json"), "{\"kind\":\"machine\",").unwrap();
     let record = fixture("run.v1.one-scavenger.json");
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (
             &["-o", "thesis.html", &record],
             "thesis.html: the file is there and is no report; it is not overwritten",
         ),
         (&["/dev/null", "-o", "x.html"], "/dev/null: the file is empty"),
-        (&["-o", "x.html", &record, "cut.json"], "cut.json: cut short"),
+        (&["-o", "x.html", "cut.json"], "cut.json: cut short"),
+        (&["-o", "x.html", "cut.json", "/dev/null"], "cut.json: cut short"),
         (&["--json", &record], "--json: the output is an HTML page"),
         (&["-o", "nowhere/x.html", &record], "nowhere/x.html: No such file or directory"),
     ];
@@ -86,5 +87,34 @@ fn what_cannot_be_reported_is_said_in_a_line() {
     }
     let thesis = std::fs::read_to_string(directory.path().join("thesis.html")).unwrap();
     assert_eq!(thesis, "<html>years of work</html>");
-    assert!(!directory.path().join("x.html").exists(), "no page of a part of the records");
+    assert!(!directory.path().join("x.html").exists(), "no page of nothing");
+}
+
+#[test]
+fn what_cannot_be_read_is_named_on_the_page_of_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let sound = std::fs::read_to_string(fixture("run.v1.one-scavenger.json")).unwrap();
+    std::fs::write(here.join("run.json"), &sound).unwrap();
+    std::fs::write(here.join("cut.json"), &sound[..sound.len() / 2]).unwrap();
+    let later = sound.replacen("\"version\": 1", "\"version\": 99", 1);
+    std::fs::write(here.join("later.json"), later).unwrap();
+    let without = sound.replacen("\"primary\"", "\"secondary\"", 1);
+    std::fs::write(here.join("without.json"), without).unwrap();
+    let output = report(here, &["-o", "x.html", "cut.json", "later.json", "run.json", "without.json"]);
+    let (code, text) = told(&output);
+    let page = std::fs::read_to_string(here.join("x.html")).unwrap();
+    assert_eq!(code, Some(1), "{text}");
+    for (file, why) in [
+        ("cut.json", "cut short: the JSON ends in the middle"),
+        ("later.json", "written by a later gleaner (version 99 of"),
+        ("without.json", "missing field `primary`"),
+    ] {
+        assert!(text.lines().any(|line| line.contains(file) && line.contains(why)), "{file}: {text}");
+        let (_, behind) = page.split_once(&format!("<bdi>{file}</bdi>: ")).expect(file);
+        assert!(behind.split("</p>").next().unwrap().contains(why), "{file}");
+    }
+    assert!(page.contains("<a href=\"#unread\">Not read</a>") && page.contains("Absences of the primary"));
+    let shared = report(here, &["--share", "-o", "-", "run.json", "cut.json"]);
+    assert!(String::from_utf8_lossy(&shared.stdout).contains("<bdi>cut.json</bdi>"));
 }

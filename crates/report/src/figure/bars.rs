@@ -42,7 +42,7 @@ pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
         let (end, lo, hi) = (x.at(bar.value.value), x.at(bar.value.lo), x.at(bar.value.hi));
         inside.push_str(&format!(
             "<g class=\"s{}\"><title>{}</title><rect class=\"bar\" x=\"{LEFT}\" y=\"{top:.1}\" \
-             width=\"{:.1}\" height=\"{}\"/><path class=\"whisker\" d=\"M{lo:.1} {middle}H{hi:.1}\
+             width=\"{:.1}\" height=\"{}\"/><path class=\"whisker interval\" d=\"M{lo:.1} {middle}H{hi:.1}\
              M{lo:.1} {cap}v8M{hi:.1} {cap}v8\"/></g>",
             bar.class % SERIES,
             escape(&format!("{}: {}", bar.name, bar.shown)),

@@ -10,6 +10,9 @@ pub(crate) mod flame;
 pub(crate) mod heat;
 pub(crate) mod plot;
 pub(crate) mod raster;
+pub(crate) mod ratios;
+pub(crate) mod rows;
+pub(crate) mod scatter;
 pub(crate) mod stack;
 
 use crate::text::escape;

@@ -245,7 +245,7 @@ fn line(n: usize, points: &[(f64, Estimate)], x: &Axis, y: &Axis) -> String {
 }
 
 /// Circle, square, diamond, triangle in turn.
-fn marker(n: usize, x: f64, y: f64) -> String {
+pub(super) fn marker(n: usize, x: f64, y: f64) -> String {
     let shape = match n % 4 {
         0 => format!("M{:.1} {y:.1}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", x - 3.0),
         1 => format!("M{:.1} {:.1}h5v5h-5z", x - 2.5, y - 2.5),

@@ -127,7 +127,7 @@ fn line(mlp: &Mlp, out: &mut Out) {
 }
 
 fn table(mlp: &Mlp, out: &mut Out) {
-    let head: Vec<String> = std::iter::once(String::new()).chain(mlp.kinds.iter().map(called)).collect();
+    let head: Vec<String> = std::iter::once("what".to_owned()).chain(mlp.kinds.iter().map(called)).collect();
     let mut table = Table::new("Parallelism in figures");
     table.head = head;
     let none = Quantity::unresolved("not measured here");

@@ -129,7 +129,7 @@ fn odd(machine: &Machine) -> Vec<String> {
 }
 
 fn host(host: &Host, out: &mut Out) {
-    let mut table = Table::with_head("The host, as it describes itself", &["", "claimed"]);
+    let mut table = Table::with_head("The host, as it describes itself", &["what", "claimed"]);
     let rows = [
         ("processor", fact(&host.processor.name)),
         ("microarchitecture", fact(&host.processor.microarchitecture)),
@@ -158,7 +158,7 @@ fn run(machine: &Machine, out: &mut Out) {
         Effort::Normal => "normal",
         Effort::Thorough => "thorough",
     };
-    let mut table = Table::with_head("The run", &["", ""]);
+    let mut table = Table::with_head("The run", &["what", "value"]);
     let rows = [
         ("effort", effort.to_owned()),
         ("CPU", run.cpu.to_string()),
@@ -180,7 +180,7 @@ fn run(machine: &Machine, out: &mut Out) {
 }
 
 pub(super) fn clocks(clock: &Clock, out: &mut Out) {
-    let mut table = Table::with_head("The clocks", &["", "figure"]);
+    let mut table = Table::with_head("The clocks", &["what", "figure"]);
     let rows = [
         ("time stamp counter", &clock.tsc),
         ("the same, claimed", &clock.tsc_claimed),
@@ -200,7 +200,7 @@ pub(super) fn clocks(clock: &Clock, out: &mut Out) {
 
 /// What a fleet probe measured: figures to hold against those of other hosts.
 pub(super) fn probe(probe: &FleetProbe, out: &mut Out) {
-    let mut table = Table::with_head("The probe", &["", "figure"]);
+    let mut table = Table::with_head("The probe", &["what", "figure"]);
     for (name, q) in probe.figures() {
         table.row(vec![Cell::text(&name.replace('_', " ")), Cell::quantity(q)]);
     }

@@ -2,7 +2,7 @@
 
 use crate::parts::{Out, list};
 use crate::text::{base, base64, escape};
-use crate::{Named, beside, embed};
+use crate::{Named, Unread, embed};
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("style.css");
@@ -15,7 +15,13 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", base64(&Sha256::digest(text.as_bytes())))
 }
 
-pub(crate) fn page(records: &[Named], outs: &[Out], shared: bool) -> String {
+pub(crate) fn page(
+    records: &[Named],
+    outs: &[Out],
+    beside: Option<&Out>,
+    unread: &[Unread],
+    shared: bool,
+) -> String {
     let title = match records {
         [one] => format!("{} record {}", one.record.header.kind, base(&one.name)),
         [first, ..] if first.record.header.kind == "tour" => "a program that waits for memory".to_owned(),
@@ -34,17 +40,30 @@ pub(crate) fn page(records: &[Named], outs: &[Out], shared: bool) -> String {
     out.push_str("<a class=\"skip\" href=\"#main\">To the figures</a><header><h1>Gleaner report</h1>");
     out.push_str("<div id=\"tools\" hidden=\"hidden\"></div></header>\n");
     out.push_str("<nav aria-label=\"Contents\"><details open=\"open\"><summary>Contents</summary><ol>");
+    if !unread.is_empty() {
+        out.push_str("<li><a href=\"#unread\">Not read</a></li>");
+    }
+    if let Some(part) = beside {
+        out.push_str(&format!("<li><a href=\"#beside\">Side by side</a>{}</li>", sections(part)));
+    }
     for (n, (named, part)) in records.iter().zip(outs).enumerate() {
-        let sections: Vec<String> = part
-            .contents
-            .iter()
-            .map(|(id, title)| format!("<a href=\"#{id}\">{}</a>", escape(title)))
-            .collect();
-        let sections = list(&sections);
-        out.push_str(&format!("<li><a href=\"#r{}\">{}</a>{sections}</li>", n + 1, heading(named)));
+        out.push_str(&format!("<li><a href=\"#r{}\">{}</a>{}</li>", n + 1, heading(named), sections(part)));
     }
     out.push_str("</ol></details></nav>\n<main id=\"main\">\n");
-    out.push_str(&beside::tables(records));
+    if !unread.is_empty() {
+        let files = unread.iter().map(|file| {
+            format!(
+                "<p class=\"missing\"><bdi>{}</bdi>: {}.</p>\n",
+                escape(base(&file.name)),
+                escape(&file.why)
+            )
+        });
+        let files = files.collect::<String>();
+        out.push_str(&format!("<article id=\"unread\"><h2>Not read</h2>\n{files}</article>\n"));
+    }
+    if let Some(part) = beside {
+        out.push_str(&format!("<article id=\"beside\"><h2>Side by side</h2>\n{}</article>\n", part.html));
+    }
     for (n, (named, part)) in records.iter().zip(outs).enumerate() {
         let header = &named.record.header;
         out.push_str(&format!(
@@ -74,6 +93,12 @@ pub(crate) fn page(records: &[Named], outs: &[Out], shared: bool) -> String {
     }
     out.push_str(&format!("<script>{SCRIPT}</script>\n</body></html>\n"));
     out
+}
+
+/// Links to the sections of a part.
+fn sections(part: &Out) -> String {
+    let link = |(id, title): &(String, String)| format!("<a href=\"#{id}\">{}</a>", escape(title));
+    list(&part.contents.iter().map(link).collect::<Vec<_>>())
 }
 
 fn heading(named: &Named) -> String {

@@ -160,7 +160,7 @@ fn remainder(sum: &Quantity, parts: &[&Quantity]) -> Option<Estimate> {
 pub(super) fn sampling(profile: &Profile, out: &mut Out) {
     out.section("sampling", "How samples were taken");
     let s = &profile.sampling;
-    let mut table = Table::with_head("How samples were taken", &["", "figure"]);
+    let mut table = Table::with_head("How samples were taken", &["what", "figure"]);
     table.row(vec![Cell::text("samples"), Cell::count(s.samples)]);
     table.row(vec![Cell::text("lost"), Cell::count(s.lost)]);
     table.row(vec![Cell::text("frequency"), Cell::quantity(&s.frequency)]);

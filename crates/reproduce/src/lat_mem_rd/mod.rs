@@ -21,6 +21,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
+    figures: &[],
 };
 
 const CLAIMS: &[Claim] = &[

@@ -3,6 +3,7 @@
 //! Shots of N accesses and K no-operations on a Haswell server: how many misses overlap, with huge
 //! pages and without, in a virtual machine, across nodes, and over the size of the array.
 
+mod drawn;
 mod figures;
 mod others;
 
@@ -20,6 +21,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
+    figures: &[drawn::gaps, drawn::bursts],
 };
 
 const CLAIMS: &[Claim] = &[

@@ -23,6 +23,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     programs: Some((Programs::Harvest, 330.0, 90.0)),
     memory: "300 MiB",
     claims: CLAIMS,
+    figures: &[],
 };
 
 const CLAIMS: &[Claim] = &[

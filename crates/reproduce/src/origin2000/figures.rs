@@ -66,7 +66,7 @@ pub(super) fn delay_per_window(evidence: &Evidence<'_>) -> Found {
 }
 
 /// Single sign changes in the longest windows of this kind of page up to a page.
-fn curve<'a>(evidence: &Evidence<'a>, small: bool) -> Result<&'a WindowCurve, Missing> {
+pub(super) fn curve<'a>(evidence: &Evidence<'a>, small: bool) -> Result<&'a WindowCurve, Missing> {
     let windows = result("windows", evidence.machine()?.experiments.windows.as_ref())?;
     let fits = |curve: &&WindowCurve| {
         !curve.vectorised && (curve.pages.asked == "4K") == small && curve.window <= Bytes::kib(4)

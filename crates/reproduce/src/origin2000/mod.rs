@@ -4,6 +4,7 @@
 //! Windows drawn at random from areas, each double read, sign-changed and written; a staircase of
 //! levels fitted to the mean time.
 
+mod drawn;
 mod figures;
 
 use crate::claim::{Claim, Shape};
@@ -22,6 +23,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
+    figures: &[drawn::windows],
 };
 
 const CLAIMS: &[Claim] = &[

@@ -21,6 +21,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     programs: Some((Programs::Sharing, 40.0, 20.0)),
     memory: "100 MiB",
     claims: CLAIMS,
+    figures: &[],
 };
 
 const CLAIMS: &[Claim] = &[

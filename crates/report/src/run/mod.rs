@@ -1,16 +1,28 @@
 //! The run record on the page: what a harvest gave, and what the primary paid for it.
 
+mod programs;
+pub(crate) mod throughput;
+
 use crate::figure::axis::{Numbers, Scale};
-use crate::figure::bars::{Bar, bars};
 use crate::figure::plot::{Mark, Plot, Series};
 use crate::parts::{Cell, Figure, Out, Table};
-use crate::text::{base, cut, escape, figures, name, quantity, share};
-use records::run::{Ended, Process, Run};
+use crate::text::{base, escape, name, quantity, share};
+use programs::seconds;
+use records::run::Run;
 use units::{Estimate, Quantity};
 
-pub(crate) fn sections(run: &Run, out: &mut Out) {
+/// `record` is the name of its file.
+pub(crate) fn sections(record: &str, run: &Run, out: &mut Out) {
     gave(run, out);
-    ran(run, out);
+    out.section("throughput", "Throughput against latency");
+    let (figure, without) = throughput::figure(&[(record.to_owned(), run.clone())]);
+    if let Some(figure) = figure {
+        out.figure(figure);
+    }
+    for why in without {
+        out.missing(&format!("{why}."));
+    }
+    programs::section(run, out);
     absences(run, out);
     sites(run, out);
 }
@@ -24,7 +36,7 @@ fn gave(run: &Run, out: &mut Out) {
             ("quiet", "The primary was slowed down no more than allowed")
         }
         (Some(_), Some(_)) => {
-            ("fair", "The slowdown is not told apart from what is allowed: its interval holds that")
+            ("fair", "Whether the bound was kept is not known: it lies within the interval of the slowdown")
         }
         _ => ("fair", "How much the primary was slowed down is not resolved"),
     };
@@ -43,7 +55,7 @@ fn gave(run: &Run, out: &mut Out) {
     if !run.without.is_empty() {
         out.missing(&format!("Left out: {}.", escape(&records::plan::told(&run.without))));
     }
-    let mut table = Table::with_head("The run in figures", &["", "figure"]);
+    let mut table = Table::with_head("The run in figures", &["what", "figure"]);
     let rows: [(&str, &Quantity); 7] = [
         ("yields of the primary", &run.yields.primary),
         ("yields of guests", &run.yields.guests),
@@ -60,95 +72,10 @@ fn gave(run: &Run, out: &mut Out) {
     crate::profile::refusals(&run.refusals, out);
 }
 
-fn ended(process: &Process) -> String {
-    match &process.ended {
-        Ended::Exited { code } => format!("exited with {code}"),
-        Ended::Killed { signal, .. } => format!("killed by signal {signal}"),
-        Ended::WithThePrimary => "ended with the primary".to_owned(),
-        Ended::NotStarted { why } => format!("not started: {}", escape(why)),
-        Ended::Unknown { why } => format!("not known: {}", escape(why)),
-    }
-}
-
-fn ran(run: &Run, out: &mut Out) {
-    out.section("ran", "Who ran, and where");
-    let command = |process: &Process| name(&cut(&process.command.join(" "), 200));
-    let head =
-        ["program", "role", "ended", "aboard", "at home", "running", "waiting", "progress", "trips home"];
-    let mut table = Table::with_head("Programs", &head);
-    let none = || Cell::text("");
-    let mut first =
-        vec![Cell::html(command(&run.primary)), Cell::text("primary"), Cell::html(ended(&run.primary))];
-    first.resize_with(head.len(), none);
-    table.row(first);
-    let mut drawn = Vec::new();
-    for scavenger in &run.scavengers {
-        let trips = scavenger.trips_home.iter().map(|t| format!("{} × {}", t.count, escape(&t.because)));
-        let times = &scavenger.times;
-        table.row(vec![
-            Cell::html(command(&scavenger.process)),
-            Cell::text(&format!("scavenger {}", scavenger.copy)),
-            Cell::html(ended(&scavenger.process)),
-            Cell::quantity(&times.aboard),
-            Cell::quantity(&times.at_home),
-            Cell::quantity(&times.running),
-            Cell::quantity(&times.waiting),
-            Cell::quantity(&scavenger.progress),
-            Cell::html(trips.collect::<Vec<_>>().join("; ")),
-        ]);
-        let program = scavenger.process.command.first().map_or("?", |c| base(c));
-        for (what, q, class) in [("aboard", &times.aboard, 0), ("at home", &times.at_home, 1)] {
-            if let Some(value) = seconds(q) {
-                let named = format!("{program} {}, {what}", scavenger.copy);
-                drawn.push(Bar { name: named, value, shown: figures(value), class });
-            }
-        }
-    }
-    if let Some(siblings) = &run.siblings {
-        out.say(&format!(
-            "{} threads were each other's guests: they went aboard {} times.",
-            quantity(&siblings.threads),
-            quantity(&siblings.boardings)
-        ));
-        let mut table = Table::with_head("Threads", &["thread", "boardings", "hosted", "aboard", "waiting"]);
-        for thread in &siblings.each {
-            table.row(vec![
-                Cell::count(u64::from(thread.tid)),
-                Cell::quantity(&thread.boardings),
-                Cell::quantity(&thread.hosted),
-                Cell::quantity(&thread.aboard),
-                Cell::quantity(&thread.waiting),
-            ]);
-        }
-        out.table(&table);
-    }
-    if drawn.is_empty() {
-        out.missing("When scavengers ran is not resolved.");
-        out.table(&table);
-        return;
-    }
-    let title = "Time that scavengers spent aboard the primary, and at home".to_owned();
-    let svg = bars(&title, "s", &drawn);
-    let differs = "a primary that seldom waits takes few guests aboard; idle CPUs let them run at home.";
-    out.figure(Figure { id: "ran", title, svg, table, differs });
-}
-
-/// A time in seconds, whatever its unit.
-fn seconds(q: &Quantity) -> Option<Estimate> {
-    let Quantity::Resolved { unit, .. } = q else { return None };
-    let factor = match unit {
-        units::Unit::Nanos => 1e-9,
-        units::Unit::Micros => 1e-6,
-        units::Unit::Seconds => 1.0,
-        _ => return None,
-    };
-    q.estimate().map(|e| e.scaled(factor))
-}
-
 fn absences(run: &Run, out: &mut Out) {
     out.section("absences", "Absences of the primary");
     let all = &run.absences;
-    let mut table = Table::with_head("Absences", &["", "figure"]);
+    let mut table = Table::with_head("Absences", &["what", "figure"]);
     let rows = [
         ("absences that were timed", &all.count),
         ("half are shorter than", &all.p50),
