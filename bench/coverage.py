@@ -20,7 +20,7 @@ MANY = 0.2
 def loads(path):
     with open(path) as file:
         profile = json.load(file)
-    return profile, {(load["module"], load["address"]): load for load in profile["loads"]}
+    return profile, {(os.path.realpath(load["module"]), load["address"]): load for load in profile["loads"]}
 
 
 def executed(path):
@@ -31,10 +31,13 @@ def executed(path):
     with open(path) as file:
         for line in file:
             line = line.rstrip("\n")
-            if line.startswith("ob="):
-                number, _, name = line[3:].partition(" ")
-                names[number] = name or names.get(number, "")
-                module = names[number]
+            if line.startswith(("ob=", "cob=")):
+                number, _, name = line[line.index("=") + 1:].partition(" ")
+                # Named where it is met first, be that as the object of what is called.
+                if name:
+                    names[number] = os.path.realpath(name)
+                if line.startswith("ob="):
+                    module = names.get(number, "")
             elif line.startswith("calls="):
                 skip = True
             elif found := cost.match(line):

@@ -6,6 +6,7 @@ use crate::code::descend::{Decoded, Scratch, decode};
 use crate::code::insn::{Flow, index_at};
 use crate::code::instructions::Instructions;
 use crate::code::jump_table::JumpTable;
+use crate::code::labels;
 use crate::code::never_returns;
 use crate::code::surroundings::Surroundings;
 use crate::elf::Segment;
@@ -41,6 +42,8 @@ pub struct Module<'d> {
     /// Where a unit may be entered besides its first byte, as sorted offsets: landing pads, and
     /// what other units jump to or call. Units without any are not listed.
     roots: BTreeMap<usize, Vec<u32>>,
+    /// Those of them that indirect jumps may lead to: unit and offset, ascending.
+    labels: Vec<(usize, u32)>,
     /// Addresses of functions that never return, by name.
     dead_ends: HashSet<u64>,
     unseen_branches: OnceLock<Vec<Svma>>,
@@ -109,6 +112,7 @@ impl<'d> Module<'d> {
             units,
             decoded: Vec::new(),
             roots: BTreeMap::new(),
+            labels: Vec::new(),
             dead_ends,
             unseen_branches: OnceLock::new(),
         })
@@ -136,6 +140,11 @@ impl<'d> Module<'d> {
     pub fn unit_at(&self, address: Svma) -> Option<usize> {
         code_units::unit_at(&self.units, address)
     }
+    /// Where indirect jumps through no known table may lead to in a unit, by the file's data.
+    pub fn labels(&self, unit: usize) -> impl Iterator<Item = u32> + '_ {
+        let first = self.labels.partition_point(|label| label.0 < unit);
+        self.labels[first..].iter().take_while(move |label| label.0 == unit).map(|label| label.1)
+    }
     /// Where a unit may be entered besides its first byte.
     pub fn roots(&self, unit: usize) -> &[u32] {
         self.roots.get(&unit).map_or(&[], Vec::as_slice)
@@ -154,6 +163,7 @@ impl<'d> Module<'d> {
         self.add_roots(pads);
         self.add_roots(self.ends_of_panics());
         self.decode_units(&all)?;
+        self.look_for_labels()?;
         // Units enter each other in the middle: hand-written code, split functions. What is entered
         // must be known.
         for _ in 0..ROUNDS_OF_ENTRIES {
@@ -164,6 +174,33 @@ impl<'d> Module<'d> {
             }
             self.decode_units(&changed)?;
         }
+        Ok(())
+    }
+
+    /// Finds the labels of units, and decodes what is behind them.
+    fn look_for_labels(&mut self) -> Result<(), ImageError> {
+        let mut labels = labels::candidates(&self.image, &self.relocations, &self.units, &self.decoded);
+        let before = self.roots.clone();
+        let changed = self.add_roots(labels.clone());
+        let without: Vec<Decoded> =
+            changed.iter().map(|&unit| std::mem::take(&mut self.decoded[unit])).collect();
+        self.decode_units(&changed)?;
+        let mut misfits = Vec::new();
+        for (&unit, without) in changed.iter().zip(&without) {
+            if labels::fit(without, &self.decoded[unit]) {
+                continue;
+            }
+            misfits.push(unit);
+            let stays = |label: &(usize, u32)| label.0 != unit || labels::is_instruction(without, label.1);
+            labels.retain(stays);
+            match before.get(&unit) {
+                Some(roots) => self.roots.insert(unit, roots.clone()),
+                None => self.roots.remove(&unit),
+            };
+        }
+        self.add_roots(labels.iter().copied().filter(|label| misfits.contains(&label.0)).collect());
+        self.decode_units(&misfits)?;
+        self.labels = labels;
         Ok(())
     }
 

@@ -84,7 +84,7 @@ impl Judged {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;
-        if seen.from_memory.value < ASTRAY && matches!(self.level, Level::L1 | Level::L2 | Level::L3) {
+        if seen.from_memory.value < seen.astray && matches!(self.level, Level::L1 | Level::L2 | Level::L3) {
             return self;
         }
         if seen.time_in_memory >= 0.5 && self.level == Level::L1 && threads > 1 {
@@ -147,6 +147,7 @@ mod tests {
             farther_ns: Estimate::exact(90.0),
             from_memory: Estimate::exact(if time_in_memory < 0.5 { 0.02 } else { 0.6 }),
             time_in_memory,
+            astray: ASTRAY,
         };
         let with = |bytes, time, threads, is_alone| {
             judge(&drawn(1024, bytes), None, &CACHES).with_probes(Some(&seen(time)), threads, is_alone)
@@ -158,7 +159,9 @@ mod tests {
         assert_eq!(with(1 << 30, 0.1, 1, false).level, Level::Dram, "executed ahead");
         let few = Latency { from_memory: Estimate::exact(0.05), ..seen(0.9) };
         let judged = judge(&drawn(1024, 256 << 10), None, &CACHES);
-        assert_eq!(judged.with_probes(Some(&few), 1, true).level, Level::L2, "by chance");
+        assert_eq!(judged.clone().with_probes(Some(&few), 1, true).level, Level::L2, "by chance");
+        let noisy = Latency { from_memory: Estimate::exact(0.2), astray: 0.3, ..seen(0.9) };
+        assert_eq!(judged.with_probes(Some(&noisy), 1, true).level, Level::L2, "as of a known load");
         assert!(with(256 << 10, 0.9, 1, true).is_farther);
         assert!(!with(1 << 30, 0.9, 1, true).is_farther);
         assert_eq!((level(64, 0.9, 2), level(64, 0.9, 1)), (Level::Dirty, Level::Dram));

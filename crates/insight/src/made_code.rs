@@ -130,7 +130,7 @@ fn parsed(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     Some((number()?, number()?, rest)).filter(|(.., name)| !name.is_empty())
 }
 
-/// A name as it may be printed: whoever wrote the map, it cannot speak to the terminal.
+/// A name as it may be printed: a map's bytes must not control the terminal.
 fn shown(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]);
     name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()

@@ -136,7 +136,7 @@ pub struct Tally {
 /// 30, see `footprint.rs`.
 const KEPT_OF_PLACE: u64 = 4096;
 /// Samples kept of one place when many places have taken half of the room.
-const KEPT_OF_LATE_PLACE: u64 = 1024;
+const KEPT_OF_OTHERS: u64 = 1024;
 /// Samples kept of one place from which the kernel was entered: these tell who made memory.
 const KEPT_IN_KERNEL: u64 = 128;
 /// Samples kept of all places together: 40 MiB.
@@ -207,7 +207,7 @@ impl Tally {
         } else if self.kept < KEPT / 2 {
             (&mut tally.user, &mut tally.kept, KEPT_OF_PLACE)
         } else {
-            (&mut tally.user, &mut tally.kept, KEPT_OF_LATE_PLACE)
+            (&mut tally.user, &mut tally.kept, KEPT_OF_OTHERS)
         };
         *count += 1;
         let near = || sample.registers.map_or_else(AllNear::default, |r| self.heaps.near(sample.process, &r));
@@ -302,6 +302,6 @@ mod tests {
             let place = Place { what: MappedId(0), offset: FileOffset(0x510 + place) };
             tally.places[&place].kept.len() as u64
         };
-        assert_eq!((kept_at(0), kept_at(places - 1)), (KEPT_OF_PLACE, KEPT_OF_LATE_PLACE));
+        assert_eq!((kept_at(0), kept_at(places - 1)), (KEPT_OF_PLACE, KEPT_OF_OTHERS));
     }
 }

@@ -8,7 +8,7 @@ use crate::text::{escape, figures};
 use records::reproduction::{ClaimCurve, ClaimCurves, ClaimOutcome, ClaimVerdict, Reproduction};
 use units::{Quantity, Unit};
 
-/// Ids of a document's figures on the page: those of the record are free text. No document has more.
+/// Ids of figures on the page: those of the record are free text. No document has more of them.
 const DRAWN: [&str; 4] = ["curves-1", "curves-2", "curves-3", "curves-4"];
 
 pub(crate) fn sections(found: &Reproduction, out: &mut Out) {

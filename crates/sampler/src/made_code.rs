@@ -1,6 +1,6 @@
 //! The maps of code that programs make while they run: `/tmp/perf-PID.map`, as `perf` reads them.
 //!
-//! Whoever may write to `/tmp` can put anything there. So a map counts only if it is a regular file
+//! Any user can write any file to `/tmp`. So a map counts only if it is a regular file
 //! that the program's user or root owns, and that was written since the program began: numbers of
 //! processes are used again. It is opened while the program runs, since a container's `/tmp` goes
 //! with it, and read at the end, when it is complete.

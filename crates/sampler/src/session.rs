@@ -69,8 +69,9 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     }
     let (mut preload, no_allocations) = preload(request, &method)?;
     let (probing, no_probes) = probing(request, &method, preload.as_mut(), &mut calibration);
-    let mut probes =
-        probing.map(|(found, frequency_hz)| Probes::new(allowance(request.budget, frequency_hz, &found)));
+    let mut probes = probing
+        .as_ref()
+        .map(|(found, frequency_hz)| Probes::new(allowance(request.budget, *frequency_hz, found)));
     let children_before = cpu_time_of_children();
     let (watched, mut rings, no_stacks) = begin(request, preload.as_ref(), &method)?;
     let began = Instant::now();
@@ -109,7 +110,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
         clock.is_over.store(1, Relaxed);
         tally.lost += clock.lost.load(Relaxed);
     }
-    let probes_s = probing.map_or(0.0, |(found, _)| found.cost_s.value * probes_done as f64);
+    let probes_s = probing.as_ref().map_or(0.0, |(found, _)| found.cost_s.value * probes_done as f64);
     let taken = taken_s(&calibration, tally.samples, probes_s);
     let [overhead, overhead_beside] = overheads(&cpu_time, used, taken);
     let mut refusals = refusals(&calibration, tally.lost);
@@ -182,6 +183,7 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
             latencies: request.latencies.clone(),
             cache_ns: found.cache_ns.value,
             probed_ns: found.probed_ns.value,
+            known_ns: found.known_ns,
         }),
         made_code,
     };

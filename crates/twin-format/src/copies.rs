@@ -1,4 +1,4 @@
-//! Which instruction of the original a place in a twin belongs to.
+//! Which instruction of the original stands where in a twin.
 
 use crate::mapping::Unit;
 use crate::stream::StreamReader;
@@ -6,26 +6,43 @@ use crate::stream::StreamReader;
 /// The jump that ends an escape.
 const JUMP_SIZE: u64 = 5;
 
+/// An instruction of a unit that has a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its address.
+    pub original: u64,
+    /// Its length in the original.
+    pub len: u8,
+    /// Where in the twin the code inserted before its copy begins, or the copy itself: what leads
+    /// to the instruction leads here.
+    pub twin: u64,
+    /// Where in the twin its copy ends.
+    pub twin_end: u64,
+}
+
 impl Unit<'_> {
-    /// The address in the original of the instruction whose copy, or the code inserted before it,
-    /// is at this address of its twin. `None` in padding, in an escape and in cold parts.
-    pub fn original_of(&self, twin: u64) -> Option<u64> {
-        let wanted = twin.checked_sub(self.twin).filter(|offset| *offset < u64::from(self.twin_size))?;
-        let lead = self.lead()?;
+    /// All instructions that have a copy.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let lead = self.lead().unwrap_or(0);
         let mut reader = StreamReader::new(self.stream);
-        let (mut at, mut place) = (0, 0);
-        for _ in 0..self.instructions {
+        let (mut at, mut place) = (self.start, self.twin);
+        (0..self.instructions).map_while(move |_| {
             let item = reader.item()?;
             at += item.gap.map_or(0, |gap| gap.bytes);
             place += item.gap.map_or(0, |gap| gap.padding);
-            let end = place + item.inserted + item.twin_len;
-            if (place..end).contains(&wanted) {
-                return Some(self.start + at);
-            }
+            let twin_end = place + item.inserted + item.twin_len;
+            let found = Place { original: at, len: item.len, twin: place, twin_end };
             at += u64::from(item.len);
-            place = end + if item.escape { lead + JUMP_SIZE } else { 0 };
-        }
-        None
+            place = twin_end + if item.escape { lead + JUMP_SIZE } else { 0 };
+            Some(found)
+        })
+    }
+
+    /// The address in the original of the instruction whose copy, or the code inserted before it,
+    /// is at this address of its twin. `None` in padding, in an escape and in cold parts.
+    pub fn original_of(&self, twin: u64) -> Option<u64> {
+        let holds = |place: &Place| (place.twin..place.twin_end).contains(&twin);
+        self.places().find(holds).map(|place| place.original)
     }
 
     /// Bytes of code in front of an escape's jump, the same for all: what the items and the cold

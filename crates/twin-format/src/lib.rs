@@ -9,9 +9,9 @@
 //! PT_NOTE ──► Note { mode, map_offset, map_size, … }
 //!                          │
 //!                          ▼
-//!             header │ units │ jump tables │ yields │ origins │ instruction streams
-//!                        │                     │        ▲             ▲
-//!                        └─────────────────────┼────────┼─────────────┘ one stream for each unit
+//!             header │ units │ jump tables │ yields │ origins │ labels │ instruction streams
+//!                        │                     │        ▲                  ▲
+//!                        └─────────────────────┼────────┼──────────────────┘ one for each unit
 //!                                              └────────┘ one or more original addresses a yield
 //! ```
 //!
@@ -27,7 +27,8 @@
 //! let (kind, switch) = (YieldKind::Site, Some(0x5010));
 //! let row = YieldRow { kind, place: 0x5100, resume: 0x5103, switch };
 //! yields.push(row, &[0x1130, 0x1138]);
-//! let written = Mapping { mode: mode::PRIMARY, units: vec![], tables: vec![], yields }.encode();
+//! let (mode, units, tables, labels) = (mode::PRIMARY, vec![], vec![], vec![]);
+//! let written = Mapping { mode, units, tables, yields, labels }.encode();
 //!
 //! let read = Mapping::decode(&written).unwrap();
 //! let (row, origins) = read.yields.at(0x5100).unwrap();
@@ -47,12 +48,13 @@ pub mod stream;
 pub mod trace;
 mod yields;
 
+pub use copies::Place;
 pub use mapping::{Mapping, Table, Unit};
 pub use note::{NOTE_CONTENTS_SIZE, NOTE_OWNER, NOTE_SIZE, NOTE_TYPE, Note};
 pub use yields::{YieldKind, YieldRow, Yields};
 
 /// Of note and mapping. Goes up whenever a reader of the last version would misread the next one.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The first eight bytes of a mapping.
 pub const MAGIC: [u8; 8] = *b"GLNRTWIN";

@@ -6,11 +6,12 @@ use crate::yields::{YieldKind, YieldRow, Yields};
 use crate::{FormatError, MAGIC, VERSION, mode};
 use std::ops::Range;
 
-const HEADER_SIZE: usize = 80;
+const HEADER_SIZE: usize = 96;
 const UNIT_SIZE: usize = 40;
 const TABLE_SIZE: usize = 48;
 const YIELD_SIZE: usize = 32;
 const ORIGIN_SIZE: usize = 8;
+const LABEL_SIZE: usize = 8;
 /// In place of a patch's offset: the unit's entry is as it was.
 const NO_PATCH: u32 = u32::MAX;
 /// In place of a switch's address: the yield is always on.
@@ -26,6 +27,7 @@ const UNITS: TableFields = TableFields { count: 16, begin: 32 };
 const TABLES: TableFields = TableFields { count: 24, begin: 40 };
 const YIELDS: TableFields = TableFields { count: 48, begin: 56 };
 const ORIGINS: TableFields = TableFields { count: 64, begin: 72 };
+const LABELS: TableFields = TableFields { count: 80, begin: 88 };
 
 /// A unit that has a twin. Addresses are those of the file, before it is loaded anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,9 @@ pub struct Mapping<'s> {
     /// Grouped by unit, in the order of the units.
     pub tables: Vec<Table>,
     pub yields: Yields,
+    /// Addresses of instructions inside units whose twins may be entered there, from anywhere, as
+    /// by a computed `goto`: ascending.
+    pub labels: Vec<u64>,
 }
 
 impl<'s> Mapping<'s> {
@@ -88,7 +93,8 @@ impl<'s> Mapping<'s> {
         let tables_at = units_at + UNIT_SIZE * self.units.len();
         let yields_at = tables_at + TABLE_SIZE * self.tables.len();
         let origins_at = yields_at + YIELD_SIZE * self.yields.len();
-        let streams_at = origins_at + ORIGIN_SIZE * self.yields.origin_count();
+        let labels_at = origins_at + ORIGIN_SIZE * self.yields.origin_count();
+        let streams_at = labels_at + LABEL_SIZE * self.labels.len();
         let size = streams_at + self.units.iter().map(|unit| unit.stream.len()).sum::<usize>();
         let mut out = Vec::with_capacity(size);
         out.extend(MAGIC);
@@ -98,6 +104,9 @@ impl<'s> Mapping<'s> {
             out.extend((number as u64).to_le_bytes());
         }
         for number in [self.yields.len(), yields_at, self.yields.origin_count(), origins_at] {
+            out.extend((number as u64).to_le_bytes());
+        }
+        for number in [self.labels.len(), labels_at] {
             out.extend((number as u64).to_le_bytes());
         }
         let mut stream_at = streams_at as u64;
@@ -128,6 +137,9 @@ impl<'s> Mapping<'s> {
         }
         for origin in self.yields.all_origins() {
             out.extend(origin.to_le_bytes());
+        }
+        for label in &self.labels {
+            out.extend(label.to_le_bytes());
         }
         for unit in &self.units {
             out.extend_from_slice(unit.stream);
@@ -162,11 +174,14 @@ impl<'s> Mapping<'s> {
         let (yield_rows, yields_in) = part(YIELDS, YIELD_SIZE, tables_in.end, what)?;
         let what = "the yields' origins are not where the mapping says";
         let (origin_rows, origins_in) = part(ORIGINS, ORIGIN_SIZE, yields_in.end, what)?;
+        let what = "the labels are not where the mapping says";
+        let (label_rows, labels_in) = part(LABELS, LABEL_SIZE, origins_in.end, what)?;
 
         let tables: Vec<Table> = table_rows.map(table).collect();
         let origins: Vec<u64> = origin_rows.map(|row| long(row, 0).unwrap_or(0)).collect();
         let yields = yields(yield_rows, &origins, mode, &yields_in)?;
-        let units = units(map, unit_rows, &units_in, origins_in.end)?;
+        let units = units(map, unit_rows, &units_in, labels_in.end)?;
+        let labels = labels(label_rows, &units, &labels_in)?;
         let mut next_table = 0;
         for unit in &units {
             let of_unit = |table: &&Table| table.jump.wrapping_sub(unit.start) < u64::from(unit.size);
@@ -175,7 +190,7 @@ impl<'s> Mapping<'s> {
         if next_table != tables.len() {
             return Err(error(tables_in.start, "jump tables are not grouped by unit"));
         }
-        Ok(Self { mode, units, tables, yields })
+        Ok(Self { mode, units, tables, yields, labels })
     }
 }
 
@@ -231,6 +246,26 @@ fn units<'s, 'r>(
         units.push(Unit { start, twin, size, twin_size, instructions, patch, stream: bytes });
     }
     Ok(units)
+}
+
+fn labels<'r>(
+    rows: impl Iterator<Item = &'r [u8]>,
+    units: &[Unit<'_>],
+    at: &Range<u64>,
+) -> Result<Vec<u64>, FormatError> {
+    let labels: Vec<u64> = rows.map(|row| long(row, 0).unwrap_or(0)).collect();
+    let wrong = |what| Err(FormatError { at: at.start, what });
+    if !labels.is_sorted_by(|a, b| a < b) {
+        return wrong("labels do not ascend, or one is listed twice");
+    }
+    let is_inside = |label: &u64| {
+        let after = units.partition_point(|unit| unit.start < *label);
+        units[..after].last().is_some_and(|unit| label - unit.start < u64::from(unit.size))
+    };
+    if !labels.iter().all(is_inside) {
+        return wrong("a label that lies inside no unit");
+    }
+    Ok(labels)
 }
 
 fn yields<'r>(

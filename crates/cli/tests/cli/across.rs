@@ -5,7 +5,7 @@ use testkit::{CHASE_UNTIL_END, Place};
 
 /// `forms ROUNDS`: calls by address in every form of the instruction, checks what callees return
 /// and that registers are as a caller may expect them, and prints it. `calls ROUNDS`: system calls
-/// among work.
+/// among work. `operations ROUNDS`: an interpreter of a small program.
 const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,18 +86,39 @@ static int calls(long rounds) {
     return 0;
 }
 
+/* As interpreters go from one operation to the next. */
+static unsigned long interpret(const unsigned char *code, long rounds) {
+    static void *const targets[] = { &&add, &&multiply, &&call, &&again, &&end };
+    unsigned long sum = 1;
+    const unsigned char *at = code;
+#define NEXT goto *targets[*at++]
+    NEXT;
+add: sum += 3; NEXT;
+multiply: sum *= 5; NEXT;
+call: sum += table[sum & 1](sum); NEXT;
+again: if (--rounds) at = code; NEXT;
+end: return sum;
+}
+
+static int operations(long rounds) {
+    static const unsigned char code[] = { 0, 1, 0, 2, 1, 0, 2, 3, 4 };
+    for (int n = 1; n <= 4; n++) printf("%lu\n", interpret(code, n * rounds));
+    return 0;
+}
+
 int main(int argc, char **argv) {
     table[0] = one; table[1] = two;
-    int wrong = strcmp(argv[1], "forms") ? calls(atol(argv[2])) : forms(atol(argv[2]));
+    long rounds = atol(argv[2]);
+    int wrong = *argv[1] == 'f' ? forms(rounds) : *argv[1] == 'c' ? calls(rounds) : operations(rounds);
     puts("end");
     return wrong;
 }
 "#;
 
 /// What a scavenger prints alone and harvested, beside a primary on the same CPU, and the record.
-fn harvested(what: &str, rounds: &str) -> (String, String, serde_json::Value) {
+fn harvested(flags: &[&str], what: &str, rounds: &str) -> (String, String, serde_json::Value) {
     let place = Place::uncompiled(SOURCE, env!("CARGO_BIN_EXE_gleaner"));
-    assert!(place.compile("cc", "p", &["-O1", "-fcf-protection"]));
+    assert!(place.compile("cc", "p", &[&["-O1", "-fcf-protection"], flags].concat()));
     assert!(place.compile_other("cc", "primary", &["-O1"], CHASE_UNTIL_END));
     let alone = place.command(place.at("p")).args([what, rounds]).output().unwrap();
     let scavenger = format!("./p {what} {rounds}");
@@ -123,7 +144,7 @@ fn visits(record: &serde_json::Value) -> f64 {
 #[test]
 fn calls_by_address_stay_aboard() {
     const ROUNDS: u64 = 200_000;
-    let (alone, harvested, record) = harvested("forms", &ROUNDS.to_string());
+    let (alone, harvested, record) = harvested(&[], "forms", &ROUNDS.to_string());
     assert_eq!(harvested, alone);
     // Each round makes sixteen calls.
     assert!(record["scavengers"][0]["times"]["aboard"]["value"].as_f64().unwrap() > 0.0, "{record}");
@@ -132,7 +153,7 @@ fn calls_by_address_stay_aboard() {
 
 #[test]
 fn system_calls_are_visits() {
-    let (alone, harvested, record) = harvested("calls", "50000");
+    let (alone, harvested, record) = harvested(&[], "calls", "50000");
     assert_eq!(harvested, alone);
     assert!(visits(&record) > 50.0, "{record}");
     assert!(record["scavengers"][0]["times"]["lent"]["value"].as_f64().unwrap() > 0.0, "{record}");
@@ -143,4 +164,16 @@ fn system_calls_are_visits() {
     let expected = [("getppid", "syscall"), ("__GI_getppid", "syscall"), ("__getppid", "syscall")];
     let is_call = function == "calls" && instruction.starts_with("call");
     assert!(is_call || expected.contains(&(function, instruction)), "{most}");
+}
+
+#[test]
+fn interpreters_stay_aboard_from_one_operation_to_the_next() {
+    const ROUNDS: u64 = 50_000;
+    for flags in [&["-fpie", "-pie"][..], &["-fno-pie", "-no-pie"], &["-O2", "-fpie", "-pie"]] {
+        let (alone, harvested, record) = harvested(flags, "operations", &ROUNDS.to_string());
+        assert_eq!(harvested, alone, "{flags:?}");
+        assert!(record["scavengers"][0]["times"]["aboard"]["value"].as_f64().unwrap() > 0.0, "{record}");
+        // Ten times as many rounds of eight operations and two calls.
+        assert!(trips(&record) as f64 + visits(&record) < ROUNDS as f64, "{flags:?}: {record}");
+    }
 }

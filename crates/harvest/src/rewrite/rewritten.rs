@@ -1,10 +1,12 @@
 //! What a rewritten file says of itself: its mapping, by [`twin_format`], as far as a harvest needs
 //! it.
 
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use image::Image;
 use image::elf::abi::{PF_R, PF_W, PF_X};
 use runtime_abi::control::{EntryRow, SwitchRow};
 use twin_format::{Mapping, Note, Yields};
+use units::Svma;
 
 /// A rewritten file, read. None where it is none, or one of another version of the format.
 pub(crate) struct RewrittenFile<'f> {
@@ -38,6 +40,31 @@ impl<'f> RewrittenFile<'f> {
         unit.and_then(|unit| unit.original_of(place)).unwrap_or(place)
     }
 
+    /// Where guests may go on in the midst of a twin. In a unit with labels an indirect jump leads
+    /// back to the original, which a thread at home then stays in: what it calls returns there.
+    fn inner_entries(&self) -> Vec<EntryRow> {
+        let Self { image, mapping } = self;
+        let mut rows = Vec::new();
+        for unit in &mapping.units {
+            let first = mapping.labels.partition_point(|label| *label < unit.start);
+            let end = unit.start.saturating_add(u64::from(unit.size));
+            let labels = &mapping.labels[first..mapping.labels.partition_point(|label| *label < end)];
+            if labels.is_empty() {
+                continue;
+            }
+            let mut is_behind_call = false;
+            for place in unit.places() {
+                if is_behind_call || labels.binary_search(&place.original).is_ok() {
+                    rows.push(EntryRow { original: place.original, twin: place.twin });
+                }
+                let code = image.bytes_at(Svma(place.original), usize::from(place.len)).unwrap_or(&[]);
+                let insn = Decoder::with_ip(64, code, place.original, DecoderOptions::NONE).decode();
+                is_behind_call = matches!(insn.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+            }
+        }
+        rows
+    }
+
     /// None where twins do not run aboard.
     pub(crate) fn twin_code(&self) -> Option<TwinCode> {
         let Self { image, mapping } = self;
@@ -51,8 +78,9 @@ impl<'f> RewrittenFile<'f> {
             codes.partition(|[begin, end]| (*begin..*end).contains(&twin));
         let first = originals.iter().map(|range| range[0]).min()?;
         let end = originals.iter().map(|range| range[1]).max()?;
-        let entries = mapping.units.iter().filter(|unit| unit.patch.is_none());
-        let entries = entries.map(|unit| EntryRow { original: unit.start, twin: unit.twin }).collect();
+        let starts = mapping.units.iter().filter(|unit| unit.patch.is_none());
+        let starts = starts.map(|unit| EntryRow { original: unit.start, twin: unit.twin });
+        let entries = starts.chain(self.inner_entries()).collect();
         Some(TwinCode { entry: image.entry().0, twins: *twins.first()?, originals: [first, end], entries })
     }
 }
@@ -81,6 +109,6 @@ pub(crate) struct TwinCode {
     pub(crate) twins: [u64; 2],
     /// The segments of code that were there before, from the first one to the end of the last.
     pub(crate) originals: [u64; 2],
-    /// What does not begin with a jump to its twin.
+    /// What does not begin with a jump to its twin, and places inside of units.
     pub(crate) entries: Vec<EntryRow>,
 }

@@ -9,6 +9,7 @@ pub mod insn;
 pub mod instructions;
 pub mod jump_table;
 pub mod known_callers;
+pub(crate) mod labels;
 pub mod never_returns;
 pub mod prototypes;
 pub mod reads;

@@ -57,6 +57,8 @@ pub struct Timing {
     /// A load that the cache behind L2 serves: what it takes, and what probes say beyond L1.
     pub cache_ns: f64,
     pub probed_ns: f64,
+    /// How long the probes of that load took beyond L1, one by one.
+    pub known_ns: Vec<f64>,
 }
 
 impl Timing {
@@ -67,6 +69,16 @@ impl Timing {
             Some(_) => self.latencies.memory_from_ns,
             None => self.latencies.memory_from_ns.max(1.4 * self.cache_ns),
         }
+    }
+
+    /// Of a load that a cache serves, this share of the probes may go to memory: they stop the
+    /// thread, and other programs run meanwhile. As many as of the known load, and half as many
+    /// more, since one second is like another only by and large.
+    fn astray(&self) -> f64 {
+        let from = self.memory_from_ns();
+        let far = self.known_ns.iter().filter(|&&ns| ns + self.latencies.l1_ns >= from).count();
+        let known = share(far as u64, self.known_ns.len() as u64).map_or(0.0, |known| 1.5 * known.hi);
+        known.clamp(ASTRAY, MOST_ASTRAY)
     }
 
     /// By how much a load that a cache served may look faster than it is: probes see some cores'
@@ -87,13 +99,15 @@ pub struct Latency {
     pub from_memory: Estimate,
     /// The share of the time that these took.
     pub time_in_memory: f64,
+    /// No more of them than this may have gone there because the thread was stopped.
+    pub astray: f64,
 }
 
 /// A page fault or an interrupt took longer than any level of memory does.
 const INTERRUPTED_NS: f64 = 10_000.0;
-/// Of a load that a cache serves, this many probes may go to memory: they stop the thread, and
-/// other programs run meanwhile.
+/// The least and the most that may go astray: where most do, nothing is known.
 pub(crate) const ASTRAY: f64 = 0.1;
+const MOST_ASTRAY: f64 = 0.5;
 /// Fewer say nothing.
 const LEAST_PROBES: usize = 16;
 /// Probes of a burst follow one another; between bursts there is at least this.
@@ -136,6 +150,7 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
         farther_ns: Estimate::new(farther, (farther - farther_half).max(0.0), farther + farther_half),
         from_memory,
         time_in_memory: if sum > 0.0 { far.iter().sum::<f64>() / sum } else { 0.0 },
+        astray: timing.astray(),
     })
 }
 
@@ -144,7 +159,9 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
 /// They cannot tell what comes from a cache: stopping the thread has gone through the caches, too.
 /// Nor what is read in no chain: the core has fetched it before it comes to the instruction
 /// that it stops at. Of a chain's, it has fetched some: what is in L1 already, where most comes
-/// from memory, does not count. `false`: by the level.
+/// from memory, does not count. Nor can they tell the whole of a walk of the page table, which a
+/// core begins before it stops: what goes to memory takes as long as reads take that go over as
+/// much memory in no order, or as probes say where that is more. `false`: by the level.
 pub fn of_load(
     seen: Option<&Latency>,
     level: Level,
@@ -155,12 +172,18 @@ pub fn of_load(
     let seen = seen?;
     let is_cached = matches!(level, Level::L1 | Level::L2 | Level::L3);
     let is_hidden = match level {
-        _ if is_cached => seen.from_memory.value < ASTRAY,
+        _ if is_cached => seen.from_memory.value < seen.astray,
         Level::Dram => pattern == Pattern::Parallel || seen.from_memory.value < 0.5,
         _ => false,
     };
     let by_area = footprint.filter(|_| matches!(pattern, Pattern::Chain | Pattern::Parallel));
-    let Some(of_level) = timing.latencies.over(level, by_area).filter(|_| is_hidden) else {
+    let of_level = timing.latencies.over(level, by_area);
+    if let Some(of_level) = of_level
+        .filter(|of_level| !is_hidden && level == Level::Dram && seen.farther_ns.value < of_level.value)
+    {
+        return Some((Estimate { lo: of_level.lo.min(seen.farther_ns.lo), ..of_level }, false));
+    }
+    let Some(of_level) = of_level.filter(|_| is_hidden) else {
         return Some((if level == Level::Dram { seen.farther_ns } else { seen.mean_ns }, true));
     };
     // It may wait for more than its line, as for the walk of a page table: up to what probes say.
@@ -218,6 +241,7 @@ mod tests {
         latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4], by_area: None },
         cache_ns: 20.0,
         probed_ns: 18.5,
+        known_ns: Vec::new(),
     };
 
     fn probe(time_ns: u64, first: u32) -> Probe {
@@ -248,11 +272,15 @@ mod tests {
             farther_ns: Estimate::new(80.0, 70.0, 95.0),
             from_memory: Estimate::exact(from_memory),
             time_in_memory: 0.5,
+            astray: ASTRAY,
         };
         let of = |from_memory, level, pattern| {
             of_load(Some(&seen(from_memory)), level, pattern, None, &timing).map(|(ns, by)| (ns.value, by))
         };
-        assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((80.0, true)));
+        assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((120.0, false)), "a walk is hidden");
+        let near = Latency { farther_ns: Estimate::new(150.0, 140.0, 160.0), ..seen(0.9) };
+        let told = of_load(Some(&near), Level::Dram, Pattern::Chain, None, &timing).unwrap();
+        assert_eq!((told.0.value, told.1), (150.0, true), "longer than the level's");
         assert_eq!(of(0.9, Level::Dram, Pattern::Parallel), Some((120.0, false)));
         assert_eq!(of(0.1, Level::Dram, Pattern::Stream), Some((120.0, false)), "fetched ahead");
         assert_eq!(of(0.01, Level::L2, Pattern::Chain), Some((5.0, false)));

@@ -78,6 +78,8 @@ pub(crate) struct Mapping<'d> {
     pub(crate) tables: Vec<Table>,
     /// Yields, as they are listed.
     pub(crate) yields: Yields,
+    /// Where twins may be entered from anywhere, by the original, ascending.
+    pub(crate) labels: Vec<u64>,
     /// Of the switches that need one, in their order.
     pub(crate) relays: Vec<Relay>,
 }
@@ -153,6 +155,7 @@ impl<'d> Mapping<'d> {
             });
         }
         let starts = units.iter().map(|unit| unit.start).collect();
-        Some(Self { units, starts, tables: decoded.tables, yields: decoded.yields, relays: Vec::new() })
+        let (tables, yields, labels) = (decoded.tables, decoded.yields, decoded.labels);
+        Some(Self { units, starts, tables, yields, labels, relays: Vec::new() })
     }
 }

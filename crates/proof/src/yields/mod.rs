@@ -42,13 +42,15 @@ use state::{EarlierSaves, State};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its
-/// start aside.
+/// start aside. Labels are such places: a runtime goes on there.
 pub(crate) fn entries(mapping: &Mapping<'_>, claims: &[Claim]) -> Vec<(u32, u32)> {
-    let entry = |claim: &Claim| {
-        let unit = mapping.index_at(claim.of)?;
-        Some((unit as u32, (claim.of - mapping.units[unit].start) as u32))
+    let entry = |of: u64| {
+        let unit = mapping.index_at(of)?;
+        Some((unit as u32, (of - mapping.units[unit].start) as u32))
     };
-    let mut entries: Vec<(u32, u32)> = claims.par_iter().filter_map(entry).collect();
+    let claimed = claims.par_iter().map(|claim| claim.of);
+    let mut entries: Vec<(u32, u32)> =
+        claimed.chain(mapping.labels.par_iter().copied()).filter_map(entry).collect();
     entries.par_sort_unstable();
     entries.dedup();
     entries
@@ -188,12 +190,29 @@ impl Work<'_, '_> {
         if room.notes {
             self.left(live, entries, room);
         }
+        self.labels(room);
         if self.terms.scavenger {
             room.graph.entries.extend(self.entered(entries));
             room.graph.check(self.terms.quantum, |node, what| {
                 let item = &self.items[node as usize];
                 self.wrong(Rule::Bounds, item, what);
             });
+        }
+    }
+
+    /// An indirect jump leads from label to label, maybe in a circle that no graph shows: so each
+    /// of them has a yield of its own.
+    fn labels(&self, room: &Room) {
+        let labels = &self.context.mapping.labels;
+        let first = labels.partition_point(|label| *label < self.unit.start);
+        for label in labels[first..].iter().take_while(|label| self.unit.holds(**label)) {
+            let Some(index) = self.index(*label) else {
+                self.context.findings.at(Rule::Mapping, *label, "a label that is no instruction of a twin");
+                continue;
+            };
+            if self.terms.scavenger && !room.graph.nodes[index as usize].met {
+                self.wrong(Rule::Bounds, &self.items[index as usize], "a label without a yield");
+            }
         }
     }
 

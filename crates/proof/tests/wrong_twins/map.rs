@@ -18,7 +18,7 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "yields ahead of the jump tables",
         rule: Mapping,
         make: |it, _, new| {
-            put(new, it.map + 56, 8, 80);
+            put(new, it.map + 56, 8, 96);
             Some(())
         },
     },
@@ -34,7 +34,15 @@ pub(crate) const ALL: &[Wrong] = &[
         name: "origins ahead of the yields",
         rule: Mapping,
         make: |it, _, new| {
-            put(new, it.map + 72, 8, 80);
+            put(new, it.map + 72, 8, 96);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "labels where there are none",
+        rule: Mapping,
+        make: |it, _, new| {
+            put(new, it.map + 80, 8, 1);
             Some(())
         },
     },

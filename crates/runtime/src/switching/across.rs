@@ -2,11 +2,15 @@
 //! twin: of the same program, or of a library of its that has twins, too.
 //!
 //! ```text
-//! ret                          the caller is a twin: the instruction runs as it is
+//! ret                          the caller is a twin: the instruction runs as it is; the caller
+//!                              is an original whose place is known in its twin: there
 //! call/jmp register            leads to an original whose entry is a jump to its twin: likewise
 //! call/jmp [memory]            likewise, but what was looked at is what is gone on with: memory
 //!                              may change meanwhile
 //! ```
+//!
+//! An indirect jump through no known table, as an interpreter's from one operation to the next,
+//! leads into the midst of an original: to a label, which the table of entries has, too.
 //!
 //! All else goes home: system calls, direct calls of what has no twin, instructions with prefixes
 //! that change the address.
@@ -74,8 +78,9 @@ global_asm!(
     "je 14f",
     "cmp al, 0xc2",
     "jne 98f",
-    // A return: r10 tells that the instruction itself runs.
-    "14: mov rdx, [rbx + {RSP}]",
+    // A return: r10 tells that the instruction itself runs; r8 keeps which one it is.
+    "14: mov r8d, eax",
+    "mov rdx, [rbx + {RSP}]",
     "mov rdx, [rdx]",
     "xor r9d, r9d",
     "xor r10d, r10d",
@@ -196,6 +201,8 @@ global_asm!(
     "mov r10, [rbx + {R10}]",
     "lea rcx, [r11 - 5]",
     "jrcxz 53f",
+    "lea rcx, [r11 - 1]", // 1: a return that is made here
+    "jrcxz 54f",
     "mov rcx, [rbx + {RCX}]",
     "mov r11, [rbx + {R11}]",
     "mov rbx, [rbx + {RBX}]",
@@ -207,10 +214,19 @@ global_asm!(
     "mov rax, gs:[{S0}]",
     "push qword ptr gs:[{RESUME}]",
     "jmp gs:[{S1}]",
-    // An original whose entry is no jump, as that of a function that begins with a loop.
+    "54: mov rcx, [rbx + {RCX}]",
+    "mov r11, [rbx + {R11}]",
+    "mov rbx, [rbx + {RBX}]",
+    "mov rax, gs:[{S0}]",
+    "lea rsp, [rsp + 8]",
+    "jmp gs:[{S1}]",
+    // An original whose entry is no jump, as that of a function that begins with a loop; or a place
+    // inside of one.
     "60: test r9d, r9d",
-    "je 98f",
-    "mov r11, gs:[{REGION}]",
+    "jne 61f",
+    "cmp r8b, 0xc3", // one that takes its arguments from the stack is rare
+    "jne 98f",
+    "61: mov r11, gs:[{REGION}]",
     "mov r11, [r11 + {TWIN_ENTRIES}]",
     "movabs rax, {HASH}",
     "imul rax, rsi",
@@ -218,16 +234,16 @@ global_asm!(
     "shl rax, 4",
     "add r11, rax",
     "mov ecx, {PROBES}",
-    "61: mov rax, [r11]",
+    "62: mov rax, [r11]",
     "cmp rax, rsi",
-    "je 62f",
+    "je 63f",
     "test rax, rax",
     "je 98f",
     "add r11, 16",
     "dec ecx",
-    "jne 61b",
+    "jne 62b",
     "jmp 98f",
-    "62: mov rdx, [r11 + 8]",
+    "63: mov rdx, [r11 + 8]",
     "mov r10d, 1",
     "jmp 50b",
     "55: push qword ptr [rbx + {FLAGS}]",

@@ -2,8 +2,8 @@
 //!
 //! A table of few rows in the control page. A place that finds none free among those that it may
 //! have takes that of the rarest one there, and its count with it, so that no place that is met
-//! often is missed. Threads of several primaries may count at once: one count may be lost, which
-//! nobody would see in thousands.
+//! often is missed. Threads of several primaries may count at once: one count may be lost,
+//! which does not show among thousands.
 
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::LeaveRow;

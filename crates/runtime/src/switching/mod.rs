@@ -4,7 +4,8 @@
 //! stays aboard beyond its module, [`twin_pages`] and [`twin_entries`] what that looks up, [`ring`]
 //! the list of contexts that share a thread, [`links`] how one is put in and taken out, [`park`] a
 //! scavenger's thread at home, [`redirect`] makes a context lead back to the thread's own,
-//! [`leaves`] counts where guests go home, [`loans`] lends a thread's processor to homes, [`gauge`] times a home's yields,
+//! [`leaves`] counts where guests go home, [`loans`] lends a thread's processor to homes,
+//! [`gauge`] times a home's yields,
 //! [`supervisor_lost`] is what siblings do without a supervisor, [`gs`] is the register that leads
 //! to a thread's area.
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use units::Estimate;
 
 /// What calibration found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProbeCalibration {
     /// CPU time that a probe takes.
     pub cost_s: Estimate,
@@ -28,6 +28,8 @@ pub(crate) struct ProbeCalibration {
     pub cache_ns: Estimate,
     /// By how much longer than from L1, as probes say.
     pub probed_ns: Estimate,
+    /// The same, probe by probe.
+    pub known_ns: Vec<f64>,
 }
 
 const BURST: u32 = 8;
@@ -96,10 +98,12 @@ pub(crate) fn calibrate(region: &mut Region, l2_bytes: u64) -> Result<ProbeCalib
         .chunks(BURST as usize)
         .map(|burst| (usual_ticks(burst.to_vec()) - again) / ticks_a_ns)
         .collect();
+    let known_ns = first.iter().map(|&ticks| (f64::from(ticks) - again) / ticks_a_ns).collect();
     Ok(ProbeCalibration {
         cost_s: median_interval(&costs, &mut rng),
         cache_ns: median_interval(&plain_s, &mut rng).scaled(1e9),
         probed_ns: median_interval(&longer, &mut rng),
+        known_ns,
     })
 }
 

@@ -6,6 +6,7 @@ use crate::layout::insertions::Spot;
 use crate::layout::{InstructionForm, escapes_after, size_in_form};
 use crate::modes::mode::Mode;
 use crate::select::{EntryChoice, UnitChoice};
+use image::code::insn::index_at;
 use rayon::prelude::*;
 use twin_format::stream::{Gap, Item, encode_cold_parts};
 use twin_format::{Mapping, Note, Table, Unit, YieldRow, Yields};
@@ -37,8 +38,20 @@ pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[UnitChoice], mode: Mode<'_
         stream,
     });
     let tables = listed.iter().flat_map(|&(unit, twin)| tables(twins, unit, twin));
-    Mapping { mode: mode.number(), units: units.collect(), tables: tables.collect(), yields: yields(&listed) }
-        .encode()
+    let labels = listed.iter().flat_map(|&(unit, _)| {
+        let start = twins.module.units[unit].start.0;
+        let insns = &twins.module.decoded[unit].insns;
+        let labels = twins.module.labels(unit).filter(|&at| index_at(insns, at).is_some());
+        labels.map(move |at| start + u64::from(at))
+    });
+    Mapping {
+        mode: mode.number(),
+        units: units.collect(),
+        tables: tables.collect(),
+        yields: yields(&listed),
+        labels: labels.collect(),
+    }
+    .encode()
 }
 
 fn tables<'t>(twins: &'t Twins<'_, '_>, unit: usize, twin: &'t Twin) -> impl Iterator<Item = Table> + 't {

@@ -1,0 +1,83 @@
+//! Labels: places inside a unit whose addresses stand in the file's data, as a table of `&&label`
+//! for a computed `goto` has them. Where a unit has indirect jumps through no known table, these
+//! may lead there, and nothing else may lead to its code behind a label.
+//!
+//! A number in data may be anything. So only what stands in a row counts, and a unit's candidates
+//! are labels only if code that begins at each of them fits to the rest of the unit's; else those
+//! that are instructions anyway.
+
+use crate::Image;
+use crate::code::code_units::{Unit, unit_at};
+use crate::code::descend::Decoded;
+use crate::elf::bytes::u64_at;
+use crate::elf::relocations::Relocation;
+use rayon::prelude::*;
+use units::Svma;
+
+/// Fewer addresses of one unit in a row are no table.
+const LEAST_IN_A_ROW: usize = 3;
+
+/// An address in the data: where it stands, and the unit and offset that it leads to.
+struct Pointer {
+    place: u64,
+    unit: usize,
+    at: u32,
+}
+
+/// A jump through a fixed place, as those of a table of imports, leads to no label.
+fn may_have_labels(decoded: &Decoded) -> bool {
+    let is_computed = |at: u32| {
+        let index = decoded.insns.binary_search_by_key(&at, |insn| insn.at);
+        index.is_ok_and(|index| decoded.insns[index].rip_displacement == 0)
+    };
+    !decoded.overlaps && decoded.open_jumps.iter().any(|jump| is_computed(jump.at))
+}
+
+/// Unit and offset of each candidate, ascending.
+pub(crate) fn candidates(
+    image: &Image<'_>,
+    relocations: &[Relocation],
+    units: &[Unit],
+    decoded: &[Decoded],
+) -> Vec<(usize, u32)> {
+    let is_open: Vec<bool> = decoded.iter().map(may_have_labels).collect();
+    if !is_open.contains(&true) {
+        return Vec::new();
+    }
+    let pointer = |place: u64, address: u64| {
+        let unit = unit_at(units, Svma(address)).filter(|&unit| is_open[unit])?;
+        let at = u32::try_from(address - units[unit].start.0).ok().filter(|&at| at > 0)?;
+        Some(Pointer { place, unit, at })
+    };
+    let relocated = relocations.iter();
+    let mut pointers: Vec<Pointer> =
+        relocated.filter_map(|relocation| pointer(relocation.place.0, relocation.addend)).collect();
+    let (low, high) = image.span();
+    for load in image.loads().iter().filter(|load| !load.is_executable()) {
+        let bytes = image.segment_bytes(load).unwrap_or(&[]);
+        let skew = (load.address.wrapping_neg() & 7) as usize;
+        let words = bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).enumerate().with_min_len(4096);
+        pointers.par_extend(words.filter_map(|(index, word)| {
+            let value = u64_at(word, 0).filter(|value| (low..high).contains(value))?;
+            pointer(load.address + (skew + 8 * index) as u64, value)
+        }));
+    }
+    pointers.par_sort_unstable_by_key(|pointer| pointer.place);
+    pointers.dedup_by_key(|pointer| pointer.place);
+    let tables = pointers.chunk_by(|a, b| a.unit == b.unit && b.place - a.place == 8);
+    let tables = tables.filter(|table| table.len() >= LEAST_IN_A_ROW).flatten();
+    let mut found: Vec<(usize, u32)> = tables.map(|pointer| (pointer.unit, pointer.at)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether a unit that was decoded from its labels, too, hangs together as well as without.
+pub(crate) fn fit(without: &Decoded, with: &Decoded) -> bool {
+    !with.overlaps && with.undecoded.len() <= without.undecoded.len()
+}
+
+/// Whether an instruction is there.
+pub(crate) fn is_instruction(decoded: &Decoded, at: u32) -> bool {
+    decoded.insns.binary_search_by_key(&at, |insn| insn.at).is_ok()
+}
