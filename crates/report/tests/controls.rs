@@ -273,7 +273,7 @@ fn title(svg: &str) -> String {
 fn a_narrow_screen_shows_the_page_without_a_sideways_scroll() {
     let Some(mut browser) = opened() else { return };
     let phone = serde_json::json!({"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true});
-    browser.ask("Emulation.setDeviceMetricsOverride", phone);
+    browser.ask("Emulation.setDeviceMetricsOverride", &phone);
     browser.click(&button("document", "Open all tables"));
     assert!(browser.holds("innerWidth <= 400"));
     let wide = browser.value("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth");

@@ -18,7 +18,7 @@ fn around(value: f64, lo: f64, hi: f64, unit: &str) -> Value {
 /// The recorded harvest with a slowdown and work of all, so that it has a point.
 fn harvest(name: &str, allowed: f64, slowdown: f64, work: f64) -> Named {
     let mut run = fixture("run.v1.one-scavenger.json");
-    run.name = name.to_owned();
+    name.clone_into(&mut run.name);
     let body = &mut run.record.body;
     body["bounds"]["max_slowdown"] = exact(allowed, "ratio");
     body["slowdown"] = json!({

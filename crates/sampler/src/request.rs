@@ -124,6 +124,6 @@ impl Request {
 
 /// A part of a run, from its beginning; all of it is no part.
 pub(crate) fn selected((from, to): (Duration, Duration)) -> Option<Selected> {
-    let to_s = (to < Duration::MAX).then(|| to.as_secs_f64());
-    (to_s.is_some() || !from.is_zero()).then(|| Selected { from_s: from.as_secs_f64(), to_s })
+    let to_s = (to < Duration::MAX).then_some(to.as_secs_f64());
+    (to_s.is_some() || !from.is_zero()).then_some(Selected { from_s: from.as_secs_f64(), to_s })
 }

@@ -82,7 +82,9 @@ pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     };
     let mut recorder = Recorder::default().within(window).with_signals(signals);
     if let Watched::Attached(pid) = watched {
-        told_by(pid).into_iter().for_each(|event| recorder.count(event));
+        for event in told_by(pid) {
+            recorder.count(event);
+        }
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);

@@ -59,7 +59,7 @@ impl Unit<'_> {
             known += reader.cold_part()?.1;
         }
         let rest = u64::from(self.twin_size).checked_sub(known)?;
-        if escapes == 0 { Some(0) } else { (rest / escapes).checked_sub(JUMP_SIZE) }
+        rest.checked_div(escapes).map_or(Some(0), |each| each.checked_sub(JUMP_SIZE))
     }
 }
 
@@ -79,7 +79,9 @@ mod tests {
             Item { escape: true, twin_len: 7, ..plain(2) },
         ];
         let mut stream = Vec::new();
-        items.iter().for_each(|item| item.encode(&mut stream));
+        for item in &items {
+            item.encode(&mut stream);
+        }
         encode_cold_parts(&mut stream, [(1, 6)].into_iter());
         // Two escapes of 63 + 5 bytes.
         let twin_size = 3 + 12 + 1 + 68 + 2 + 5 + 7 + 68 + 6;

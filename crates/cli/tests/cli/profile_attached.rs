@@ -158,7 +158,7 @@ fn redis_is_the_same_when_it_is_left() {
 }
 
 /// Answers each line with a sum over an array that is gone through in random order.
-const JAVA: &str = r#"
+const JAVA: &str = r"
 import java.io.*;
 public class Sums {
     static int[] next = new int[1 << 22];
@@ -176,7 +176,7 @@ public class Sums {
         }
     }
 }
-"#;
+";
 
 #[test]
 fn java_is_the_same_when_it_is_left() {

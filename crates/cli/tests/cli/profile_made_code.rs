@@ -130,10 +130,8 @@ fn a_map_names_code_that_no_file_has() {
         let name = format!("jit::chase [{what}]");
         let function = first(&profile);
         assert_eq!(function.function.as_deref(), Some(&*name), "{told}");
-        assert!(
-            function.module.starts_with("/tmp/perf-") && function.module.ends_with(".map"),
-            "{function:?}"
-        );
+        let number = function.module.strip_prefix("/tmp/perf-").and_then(|rest| rest.strip_suffix(".map"));
+        assert!(number.is_some_and(|number| number.parse::<u32>().is_ok()), "{function:?}");
         assert!(function.samples * 2 > profile.sampling.samples, "{told}");
         assert!(told.contains(&name) && !told.contains("names of code made at run time"), "{told}");
         // Its callers are in a file.

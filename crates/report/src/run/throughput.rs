@@ -167,10 +167,10 @@ fn table(drawn: &[Drawn<'_>]) -> Table {
             Cell::quantity(&run.work),
         ]);
     }
-    table.note =
+    table.note.push_str(
         "Work is the primary's, as a share of what it does alone, and each scavenger's pace; 1 is what one \
-                  program does that has a CPU to itself."
-            .to_owned();
+                  program does that has a CPU to itself.",
+    );
     table
 }
 

@@ -1,5 +1,5 @@
-//! Chromium without a window, driven through its DevTools protocol: messages of JSON that end with
-//! a zero byte, to its descriptor 3 and from its descriptor 4. Keys and the pointer are those of
+//! Chromium without a window, driven through its `DevTools` protocol: messages of JSON that end
+//! with a zero byte, to its descriptor 3 and from its descriptor 4. Keys and the pointer are those of
 //! the browser: what they do not reach, users do not reach either.
 
 use serde_json::{Value, json};
@@ -68,19 +68,19 @@ impl Browser {
     }
 
     fn show(&mut self, page: &Path) {
-        let target = self.ask("Target.createTarget", json!({"url": "about:blank"}));
+        let target = self.ask("Target.createTarget", &json!({"url": "about:blank"}));
         let to = json!({"targetId": target["targetId"], "flatten": true});
-        let session = self.ask("Target.attachToTarget", to);
+        let session = self.ask("Target.attachToTarget", &to);
         self.session = Some(session["sessionId"].as_str().unwrap().to_owned());
         for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
-            self.ask(&format!("{domain}.enable"), json!({}));
+            self.ask(&format!("{domain}.enable"), &json!({}));
         }
-        self.ask("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+        self.ask("Page.navigate", &json!({"url": format!("file://{}", page.display())}));
         self.wait_for("Page.loadEventFired");
     }
 
     /// Asks, and gives the answer.
-    pub(crate) fn ask(&mut self, method: &str, parameters: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
         self.asked += 1;
         let mut message = json!({"id": self.asked, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -118,7 +118,7 @@ impl Browser {
     /// hinders it.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true});
-        let mut answer = self.ask("Runtime.evaluate", asked);
+        let mut answer = self.ask("Runtime.evaluate", &asked);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].take()
     }
@@ -147,7 +147,7 @@ impl Browser {
         let button = if kind == "mouseMoved" { "none" } else { "left" };
         let event =
             json!({"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1});
-        self.ask("Input.dispatchMouseEvent", event);
+        self.ask("Input.dispatchMouseEvent", &event);
     }
 
     pub(crate) fn hover(&mut self, element: &str, at: (f64, f64)) {
@@ -176,21 +176,21 @@ impl Browser {
         for kind in ["keyDown", "keyUp"] {
             let event = json!({"type": kind, "key": name, "code": name, "text": if kind == "keyDown" { text } else { "" },
                 "windowsVirtualKeyCode": code});
-            self.ask("Input.dispatchKeyEvent", event);
+            self.ask("Input.dispatchKeyEvent", &event);
         }
     }
 
     /// The desktop of the user prefers this: `dark` or `light`.
     pub(crate) fn prefers(&mut self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.ask("Emulation.setEmulatedMedia", json!({"features": features}));
+        self.ask("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
     /// The file that this saves, by its name and content.
     pub(crate) fn saved(&mut self, element: &str) -> (String, Vec<u8>) {
         let folder = self.place.path().join("saved");
         let to = json!({"behavior": "allow", "downloadPath": folder, "eventsEnabled": true});
-        self.ask("Browser.setDownloadBehavior", to);
+        self.ask("Browser.setDownloadBehavior", &to);
         self.click(element);
         let is_done = |event: &Value| event["params"]["state"] == "completed";
         while !self.events.iter().any(is_done) {
@@ -203,7 +203,7 @@ impl Browser {
 
     /// What those who do not see the page are told: role, name and properties of each element.
     pub(crate) fn accessible(&mut self) -> Vec<Accessible> {
-        let answer = self.ask("Accessibility.getFullAXTree", json!({}));
+        let answer = self.ask("Accessibility.getFullAXTree", &json!({}));
         let nodes = answer["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] != true);
         let text = |value: &Value| value["value"].as_str().unwrap_or_default().to_owned();
         nodes

@@ -44,7 +44,9 @@ pub fn run(request: &Request, backend: Backend, root: &Path, stop: Stop) -> Resu
     let mut recorder = Recorder::default().within(request.window_from_now_ns());
     recorder.tally.is_exact = true;
     if let Watched::Attached(pid) = watched {
-        told_by(pid).into_iter().for_each(|event| recorder.count(event));
+        for event in told_by(pid) {
+            recorder.count(event);
+        }
     }
     let used_before = own_cpu_time();
     let ended = watch(&watched, request, stop, &mut rings, preloaded.as_mut(), &mut None, &mut recorder);
