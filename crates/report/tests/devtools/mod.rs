@@ -1,6 +1,6 @@
 //! Chromium without a window, driven through its `DevTools` protocol: messages of JSON that end
-//! with a zero byte, to its descriptor 3 and from its descriptor 4. Keys and the pointer are those of
-//! the browser: what they do not reach, users do not reach either.
+//! with a zero byte, to its descriptor 3 and from its descriptor 4. Keys and the pointer are those
+//! of the browser: what they do not reach, users do not reach either.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
