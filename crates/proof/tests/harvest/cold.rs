@@ -120,7 +120,7 @@ impl Specimen {
         let bytes = &self.rewritten;
         let map = mapping(bytes).0;
         let ip = piece.copy.ip();
-        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 80 + 40 * unit).find(|&record| {
+        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 96 + 40 * unit).find(|&record| {
             let twin = get(bytes, record + 8, 8);
             (twin..twin + get(bytes, record + 28, 4)).contains(&ip)
         });

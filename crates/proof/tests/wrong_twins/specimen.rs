@@ -83,7 +83,7 @@ fn uleb(bytes: &[u8], at: &mut usize) -> u64 {
 impl Specimen {
     pub(crate) fn of(name: &str, original: Vec<u8>, mode: twin::Mode) -> Self {
         let rewritten = twin::rewrite(&original, None, mode).expect("a program that can be rewritten").bytes;
-        let note = find(&rewritten, b"Gleaner\0\x05\0\0\0").expect("a note") + 8;
+        let note = find(&rewritten, b"Gleaner\0\x06\0\0\0").expect("a note") + 8;
         let map = get(&rewritten, note + 8, 8) as usize;
         let mut specimen =
             Self { name: name.into(), original, rewritten, units: Vec::new(), tables: Vec::new(), map, note };
@@ -94,7 +94,7 @@ impl Specimen {
     fn read(&mut self) {
         let (bytes, map) = (&self.rewritten, self.map);
         for index in 0..get(bytes, map + 16, 8) as usize {
-            let record = map + 80 + 40 * index;
+            let record = map + get(bytes, map + 32, 8) as usize + 40 * index;
             let mut unit = Unit {
                 record,
                 start: get(bytes, record, 8),
