@@ -14,8 +14,9 @@ use crate::elf::relocations::Relocation;
 use rayon::prelude::*;
 use units::Svma;
 
-/// Fewer addresses of one unit in a row are no table.
-const LEAST_IN_A_ROW: usize = 3;
+/// Fewer addresses of one unit in a row are more often a switch, whose table was not believed, than
+/// an interpreter's operations.
+const LEAST_IN_A_ROW: usize = 64;
 
 /// An address in the data: where it stands, and the unit and offset that it leads to.
 struct Pointer {
@@ -72,9 +73,13 @@ pub(crate) fn candidates(
     found
 }
 
-/// Whether a unit that was decoded from its labels, too, hangs together as well as without.
+/// Whether a unit that was decoded from its labels, too, hangs together as well as without. Jump
+/// tables that are found only then are by what may be no code: a switch, whose table was not
+/// believed, has no labels.
 pub(crate) fn fit(without: &Decoded, with: &Decoded) -> bool {
-    !with.overlaps && with.undecoded.len() <= without.undecoded.len()
+    !with.overlaps
+        && with.undecoded.len() <= without.undecoded.len()
+        && with.tables.len() == without.tables.len()
 }
 
 /// Whether an instruction is there.
