@@ -180,6 +180,9 @@ impl<'d> Module<'d> {
     /// Finds the labels of units, and decodes what is behind them.
     fn look_for_labels(&mut self) -> Result<(), ImageError> {
         let mut labels = labels::candidates(&self.image, &self.relocations, &self.units, &self.decoded);
+        if labels.is_empty() {
+            return Ok(());
+        }
         let before = self.roots.clone();
         let changed = self.add_roots(labels.clone());
         let without: Vec<Decoded> =
@@ -191,7 +194,7 @@ impl<'d> Module<'d> {
                 continue;
             }
             misfits.push(unit);
-            let stays = |label: &(usize, u32)| label.0 != unit || labels::is_instruction(without, label.1);
+            let stays = |label: &(usize, u32)| label.0 != unit || index_at(&without.insns, label.1).is_some();
             labels.retain(stays);
             match before.get(&unit) {
                 Some(roots) => self.roots.insert(unit, roots.clone()),

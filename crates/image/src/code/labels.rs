@@ -9,6 +9,7 @@
 use crate::Image;
 use crate::code::code_units::{Unit, unit_at};
 use crate::code::descend::Decoded;
+use crate::code::insn::index_at;
 use crate::elf::bytes::u64_at;
 use crate::elf::relocations::Relocation;
 use rayon::prelude::*;
@@ -28,8 +29,7 @@ struct Pointer {
 /// A jump through a fixed place, as those of a table of imports, leads to no label.
 fn may_have_labels(decoded: &Decoded) -> bool {
     let is_computed = |at: u32| {
-        let index = decoded.insns.binary_search_by_key(&at, |insn| insn.at);
-        index.is_ok_and(|index| decoded.insns[index].rip_displacement == 0)
+        index_at(&decoded.insns, at).is_some_and(|index| decoded.insns[index].rip_displacement == 0)
     };
     !decoded.overlaps && decoded.open_jumps.iter().any(|jump| is_computed(jump.at))
 }
@@ -80,9 +80,4 @@ pub(crate) fn fit(without: &Decoded, with: &Decoded) -> bool {
     !with.overlaps
         && with.undecoded.len() <= without.undecoded.len()
         && with.tables.len() == without.tables.len()
-}
-
-/// Whether an instruction is there.
-pub(crate) fn is_instruction(decoded: &Decoded, at: u32) -> bool {
-    decoded.insns.binary_search_by_key(&at, |insn| insn.at).is_ok()
 }

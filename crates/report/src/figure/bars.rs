@@ -1,7 +1,7 @@
 //! Horizontal bars with whiskers.
 
 use super::axis::{Axis, Numbers, Scale};
-use super::{SERIES, label, svg};
+use super::{SERIES, label, svg, upright_grid};
 use crate::text::{cut, escape};
 use units::Estimate;
 
@@ -27,13 +27,7 @@ pub(crate) fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
     let high = if most.is_finite() && most > 0.0 { most } else { 1.0 };
     let x = Axis { scale: Scale::Linear, numbers: Numbers::Plain, low: 0.0, high, from: LEFT, to: RIGHT };
     let bottom = 6.0 + ROW * bars.len() as f64;
-    let mut inside = String::from("<g class=\"grid\">");
-    for (value, name) in x.ticks() {
-        let at = x.at(value);
-        inside.push_str(&format!("<path d=\"M{at:.1} 4V{bottom}\"/>"));
-        inside.push_str(&label(at, bottom + 15.0, "middle", &name));
-    }
-    inside.push_str("</g>");
+    let mut inside = upright_grid(&x, bottom);
     inside.push_str(&label(f64::midpoint(LEFT, RIGHT), bottom + 32.0, "middle", unit));
     for (n, bar) in bars.iter().enumerate() {
         let top = 6.0 + ROW * n as f64;

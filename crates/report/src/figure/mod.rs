@@ -16,6 +16,7 @@ pub(crate) mod scatter;
 pub(crate) mod stack;
 
 use crate::text::escape;
+use axis::Axis;
 
 /// The number of series that colours and dashes tell apart.
 pub(crate) const SERIES: usize = 8;
@@ -32,4 +33,16 @@ pub(crate) fn svg(class: &str, width: f64, height: f64, title: &str, inside: &st
 /// `<text>` at a place.
 pub(crate) fn label(x: f64, y: f64, anchor: &str, text: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escape(text))
+}
+
+/// The lines and names of an axis below rows, which end at `bottom`.
+pub(crate) fn upright_grid(x: &Axis, bottom: f64) -> String {
+    let mut lines = String::from("<g class=\"grid\">");
+    for (value, name) in x.ticks() {
+        let at = x.at(value);
+        lines.push_str(&format!("<path d=\"M{at:.1} 4V{bottom}\"/>"));
+        lines.push_str(&label(at, bottom + 15.0, "middle", &name));
+    }
+    lines.push_str("</g>");
+    lines
 }

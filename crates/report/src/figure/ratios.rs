@@ -3,7 +3,7 @@
 
 use super::axis::{Axis, Numbers, Scale};
 use super::plot::marker;
-use super::{SERIES, label, svg};
+use super::{SERIES, label, svg, upright_grid};
 use crate::text::{cut, escape};
 use units::Estimate;
 
@@ -29,13 +29,7 @@ pub(crate) struct Ratio {
 pub(crate) fn ratios(title: &str, unit: &str, all: &[Ratio], legend: &[(usize, &str)]) -> String {
     let x = axis(all);
     let bottom = 6.0 + ROW * all.len() as f64;
-    let mut inside = String::from("<g class=\"grid\">");
-    for (value, name) in x.ticks() {
-        let at = x.at(value);
-        inside.push_str(&format!("<path d=\"M{at:.1} 4V{bottom}\"/>"));
-        inside.push_str(&label(at, bottom + 15.0, "middle", &name));
-    }
-    inside.push_str("</g>");
+    let mut inside = upright_grid(&x, bottom);
     inside.push_str(&format!("<path class=\"mark\" d=\"M{0:.1} 4V{bottom}\"/>", x.at(1.0)));
     inside.push_str(&label(f64::midpoint(LEFT, RIGHT), bottom + 32.0, "middle", unit));
     for (n, ratio) in all.iter().enumerate() {
