@@ -11,27 +11,7 @@ programs=${PROGRAMS:-search static-search xz gzip bzip2 sha256sum sqlite3 sort p
 cc -O2 -o "$work/clocked" "$root/bench/programs/clocked.c"
 c++ -O2 -o "$work/search" "$root/bench/programs/search.cpp"
 c++ -O2 -static-pie -o "$work/static-search" "$root/bench/programs/search.cpp"
-python3 - "$work" <<'PY'
-import random
-import sys
-random.seed(1)
-nodes, edges = 60000, 400000
-with open(sys.argv[1] + "/graph", "w") as out:
-    out.write(f"{nodes} {edges}\n")
-    out.writelines(f"{random.randrange(nodes)} {random.randrange(nodes)}\n" for _ in range(edges))
-words = [bytes(random.choices(b"etaoin shrdlu\n", k=random.randrange(3, 12))) for _ in range(4000)]
-with open(sys.argv[1] + "/data", "wb") as out:
-    for _ in range(2000):
-        out.write(b" ".join(random.choices(words, k=1500)))
-with open(sys.argv[1] + "/joins.sql", "w") as out:
-    out.write("create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 60000)\n"
-              "insert into t select x, x * 7 % 1001 from c;\n")
-    out.writelines(f"select {n}, count(*), sum(t1.a) from t t1 join t t2 on t1.b = t2.b where t1.a < {n + 20};\n"
-                   for n in range(200))
-with open(sys.argv[1] + "/dict.py", "w") as out:
-    out.write("d = {}\nfor i in range(2000000):\n    k = i * 7919 % 1000003\n    d[k] = d.get(k, 0) + i\n"
-              "print(sum(d.values()) % 1000007, len(d))\n")
-PY
+python3 "$root/bench/inputs.py" "$work"
 cd "$work"
 python3 - "$gleaner" "$each" "$slowdown" $programs <<'PY' | keep ordinary.md
 import json

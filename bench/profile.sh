@@ -4,8 +4,9 @@
 # rounds whose order changes. Each round gives ratios of the time from the program's start to its
 # end; the table shows their medians and an interval that holds the true median with 95 %. The
 # column "again" compares a program with itself: what this machine shows where there is no
-# difference. The profiler's own CPU time is beside it. Variables: PROGRAMS (which), ROUNDS (how
-# many).
+# difference. Neighbours make rounds slower and never faster, so the fastest rounds of each way are
+# compared, too; the last line has the medians over all programs. The profiler's own CPU time is
+# beside it. Variables: PROGRAMS (which), ROUNDS (how many).
 #
 # To add a program: a function that runs it by "$@" in front of it and prints nothing; its name
 # without `_run` is found by itself.
@@ -75,6 +76,11 @@ ratio() {
         END { k = int((NR - 1.96 * sqrt(NR)) / 2); if (k < 1) k = 1; printf "%.4f [%.4f, %.4f]", (r[int((NR + 1) / 2)] + r[int(NR / 2) + 1]) / 2, r[k], r[NR + 1 - k] }'
 }
 
+# fastest COLUMN: the fastest round of that column over that of the first
+fastest() {
+    awk -v column="$1" '{ for (c = 1; c <= 4; c++) if (!least[c] || $c < least[c]) least[c] = $c } END { printf "%.4f", least[column] / least[1] }' "$work/rounds"
+}
+
 measure() {
     local round at way order=(alone again clock all alone again clock all)
     : >"$work/rounds"
@@ -88,13 +94,27 @@ measure() {
         echo "${seconds[alone]} ${seconds[again]} ${seconds[clock]} ${seconds[all]} $(cat "$work/used.clock") $(cat "$work/used.all")" >>"$work/rounds"
     done
     if [ -n "$out" ]; then mkdir -p "$out"; sed "s/^/$1 /" "$work/rounds" >>"$out/profile.raw"; fi
-    awk -v name="$1" -v again="$(ratio 2)" -v clock="$(ratio 3)" -v all="$(ratio 4)" '
+    awk -v name="$1" -v again="$(ratio 2)" -v clock="$(ratio 3)" -v all="$(ratio 4)" \
+        -v least="$(fastest 2) | $(fastest 3) | $(fastest 4)" '
         { s += $1; c += $5; a += $6 }
-        END { printf "| %s | %.2f | %s | %s | %s | %.2f%% | %.2f%% |\n", name, s / NR, again, clock, all, 100 * c / NR, 100 * a / NR }' "$work/rounds"
+        END { printf "| %s | %.2f | %s | %s | %s | %s | %.2f%% | %.2f%% |\n", name, s / NR, again, clock, all, least, 100 * c / NR, 100 * a / NR }' "$work/rounds"
 }
 
 {
-    echo "| program | seconds | again | clock alone | all | profiler's CPU, clock alone | all |"
-    echo "|---|---|---|---|---|---|---|"
-    for program in $programs; do measure "$program"; done
+    echo "| program | seconds | again | clock alone | all | fastest: again | clock alone | all | profiler's CPU, clock alone | all |"
+    echo "|---|---|---|---|---|---|---|---|---|---|"
+    for program in $programs; do measure "$program"; done | tee "$work/rows"
+    # Columns 4 to 11 between bars; the first number of each.
+    awk -F'|' '
+        { for (c = 4; c <= 11; c++) { split($c, number, " "); value[c, NR] = number[1] + 0 } }
+        function median(c,   i, j, t, v) {
+            for (i = 1; i <= NR; i++) v[i] = value[c, i]
+            for (i = 1; i <= NR; i++) for (j = i + 1; j <= NR; j++) if (v[j] < v[i]) { t = v[i]; v[i] = v[j]; v[j] = t }
+            return (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2
+        }
+        END {
+            printf "| median | |"
+            for (c = 4; c <= 9; c++) printf " %.4f |", median(c)
+            printf " %.2f%% | %.2f%% |\n", median(10), median(11)
+        }' "$work/rows"
 } | keep profile.md

@@ -75,6 +75,7 @@ impl<'d> Module<'d> {
         let pads = module.landing_pads(&wanted)?;
         module.add_roots(pads);
         module.decode_units(&wanted)?;
+        module.look_for_labels()?;
         Ok(module)
     }
 
@@ -343,17 +344,7 @@ impl<'d> Module<'d> {
             .filter(|&target| is_odd(target))
             .collect();
         odd.extend(self.relocations.iter().map(|r| Svma(r.addend)).filter(|&target| is_odd(target)));
-        let (low, high) = self.image.span();
-        for load in self.image.loads().iter().filter(|load| !load.is_executable()) {
-            let bytes = self.image.segment_bytes(load).unwrap_or(&[]);
-            let skew = (load.address.wrapping_neg() & 7) as usize;
-            odd.par_extend(
-                bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).with_min_len(4096).filter_map(|word| {
-                    let value = crate::elf::bytes::u64_at(word, 0)?;
-                    (low <= value && value < high && is_odd(Svma(value))).then_some(Svma(value))
-                }),
-            );
-        }
+        odd.par_extend(self.image.words_of_data().map(|(_, value)| value).filter(|&value| is_odd(value)));
         odd.par_extend(self.unseen_branches().par_iter().copied().filter(|&target| is_odd(target)));
         odd.extend(self.symbols.all().iter().map(|symbol| symbol.address).filter(|&target| is_odd(target)));
         odd.par_sort_unstable();

@@ -143,7 +143,8 @@ impl<'d> Code<'d> {
             return waits(&code.instructions[index - 1]);
         }
         if cfg.blocks[block].is_root {
-            return Cause::Unclear(Unclear::FunctionEntry);
+            let is_label = self.module.labels(unit).any(|label| label == at);
+            return Cause::Unclear(if is_label { Unclear::JumpTarget } else { Unclear::FunctionEntry });
         }
         let mut before: Vec<Cause> = Vec::new();
         for edge in cfg.edges_to(block) {

@@ -20,6 +20,7 @@ pub(crate) struct Basis {
     offsets: Vec<u32>,
     lengths: Vec<u8>,
     tables: Vec<[u64; 6]>,
+    labels: Vec<u64>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -34,8 +35,13 @@ struct UnitBasis {
 
 impl Basis {
     pub(crate) fn of(mapping: &Mapping<'_>, unwind: &Tables<'_>) -> Self {
-        let mut basis =
-            Self { units: Vec::new(), offsets: Vec::new(), lengths: Vec::new(), tables: Vec::new() };
+        let mut basis = Self {
+            units: Vec::new(),
+            offsets: Vec::new(),
+            lengths: Vec::new(),
+            tables: Vec::new(),
+            labels: mapping.labels.clone(),
+        };
         let mut items = Vec::new();
         for (index, unit) in mapping.units.iter().enumerate() {
             if stream::read(unit, &mut items).is_err() {

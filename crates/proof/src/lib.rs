@@ -208,7 +208,7 @@ use std::sync::atomic::AtomicBool;
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 28;
+pub const VERSION: u32 = 29;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -283,6 +283,8 @@ pub(crate) struct Context<'d> {
     pub(crate) bare: Vec<(u64, u64)>,
     /// Of each of these: some unit with a frame description calls it, or jumps there.
     pub(crate) met: Vec<AtomicBool>,
+    /// The part of the new data where tables of twins may lie.
+    pub(crate) room: (u64, u64),
     /// What sections say is data, though executable.
     pub(crate) data: Vec<(u64, u64)>,
     pub(crate) findings: Findings,
@@ -382,6 +384,7 @@ fn look(
     let context = Context {
         position_independent: original.is_position_independent(),
         data: original.data_among_code(),
+        room,
         named,
         known,
         met: bare.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -451,6 +454,7 @@ impl Context<'_> {
                         _ => {}
                     }
                     view.jump_tables(&mut scratch);
+                    view.label_table(self.room, &scratch);
                     view.unwinding(index, &mut scratch);
                 }
                 scratch

@@ -27,8 +27,9 @@
 //! let (kind, switch) = (YieldKind::Site, Some(0x5010));
 //! let row = YieldRow { kind, place: 0x5100, resume: 0x5103, switch };
 //! yields.push(row, &[0x1130, 0x1138]);
-//! let (mode, units, tables, labels) = (mode::PRIMARY, vec![], vec![], vec![]);
-//! let written = Mapping { mode, units, tables, yields, labels }.encode();
+//! let (mode, units, tables) = (mode::PRIMARY, vec![], vec![]);
+//! let (labels, label_tables) = (vec![], vec![]);
+//! let written = Mapping { mode, units, tables, yields, labels, label_tables }.encode();
 //!
 //! let read = Mapping::decode(&written).unwrap();
 //! let (row, origins) = read.yields.at(0x5100).unwrap();
@@ -49,12 +50,12 @@ pub mod trace;
 mod yields;
 
 pub use copies::Place;
-pub use mapping::{Mapping, Table, Unit};
+pub use mapping::{LabelTable, Mapping, Table, Unit};
 pub use note::{NOTE_CONTENTS_SIZE, NOTE_OWNER, NOTE_SIZE, NOTE_TYPE, Note};
 pub use yields::{YieldKind, YieldRow, Yields};
 
 /// Of note and mapping. Goes up whenever a reader of the last version would misread the next one.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The first eight bytes of a mapping.
 pub const MAGIC: [u8; 8] = *b"GLNRTWIN";

@@ -6,12 +6,13 @@ use crate::yields::{YieldKind, YieldRow, Yields};
 use crate::{FormatError, MAGIC, VERSION, mode};
 use std::ops::Range;
 
-const HEADER_SIZE: usize = 96;
+const HEADER_SIZE: usize = 112;
 const UNIT_SIZE: usize = 40;
 const TABLE_SIZE: usize = 48;
 const YIELD_SIZE: usize = 32;
 const ORIGIN_SIZE: usize = 8;
 const LABEL_SIZE: usize = 8;
+const LABEL_TABLE_SIZE: usize = 16;
 /// In place of a patch's offset: the unit's entry is as it was.
 const NO_PATCH: u32 = u32::MAX;
 /// In place of a switch's address: the yield is always on.
@@ -28,6 +29,7 @@ const TABLES: TableFields = TableFields { count: 24, begin: 40 };
 const YIELDS: TableFields = TableFields { count: 48, begin: 56 };
 const ORIGINS: TableFields = TableFields { count: 64, begin: 72 };
 const LABELS: TableFields = TableFields { count: 80, begin: 88 };
+const LABEL_TABLES: TableFields = TableFields { count: 96, begin: 104 };
 
 /// A unit that has a twin. Addresses are those of the file, before it is loaded anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,17 @@ impl Table {
     }
 }
 
+/// By what the computed jumps of a unit's twin find the twins of its labels: a signed number of
+/// four bytes for each byte of the unit, zero where there is no label, else the distance of the
+/// label's twin from the table's begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelTable {
+    /// Where the unit begins.
+    pub unit: u64,
+    /// Where the table lies.
+    pub at: u64,
+}
+
 /// What a rewritten file says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping<'s> {
@@ -85,6 +98,8 @@ pub struct Mapping<'s> {
     /// Addresses of instructions inside units whose twins may be entered there, from anywhere, as
     /// by a computed `goto`: ascending.
     pub labels: Vec<u64>,
+    /// By ascending unit.
+    pub label_tables: Vec<LabelTable>,
 }
 
 impl<'s> Mapping<'s> {
@@ -94,7 +109,8 @@ impl<'s> Mapping<'s> {
         let yields_at = tables_at + TABLE_SIZE * self.tables.len();
         let origins_at = yields_at + YIELD_SIZE * self.yields.len();
         let labels_at = origins_at + ORIGIN_SIZE * self.yields.origin_count();
-        let streams_at = labels_at + LABEL_SIZE * self.labels.len();
+        let label_tables_at = labels_at + LABEL_SIZE * self.labels.len();
+        let streams_at = label_tables_at + LABEL_TABLE_SIZE * self.label_tables.len();
         let size = streams_at + self.units.iter().map(|unit| unit.stream.len()).sum::<usize>();
         let mut out = Vec::with_capacity(size);
         out.extend(MAGIC);
@@ -106,7 +122,7 @@ impl<'s> Mapping<'s> {
         for number in [self.yields.len(), yields_at, self.yields.origin_count(), origins_at] {
             out.extend((number as u64).to_le_bytes());
         }
-        for number in [self.labels.len(), labels_at] {
+        for number in [self.labels.len(), labels_at, self.label_tables.len(), label_tables_at] {
             out.extend((number as u64).to_le_bytes());
         }
         let mut stream_at = streams_at as u64;
@@ -140,6 +156,9 @@ impl<'s> Mapping<'s> {
         }
         for label in &self.labels {
             out.extend(label.to_le_bytes());
+        }
+        for number in self.label_tables.iter().flat_map(|table| [table.unit, table.at]) {
+            out.extend(number.to_le_bytes());
         }
         for unit in &self.units {
             out.extend_from_slice(unit.stream);
@@ -176,12 +195,15 @@ impl<'s> Mapping<'s> {
         let (origin_rows, origins_in) = part(ORIGINS, ORIGIN_SIZE, yields_in.end, what)?;
         let what = "the labels are not where the mapping says";
         let (label_rows, labels_in) = part(LABELS, LABEL_SIZE, origins_in.end, what)?;
+        let what = "the label tables are not where the mapping says";
+        let (label_table_rows, label_tables_in) = part(LABEL_TABLES, LABEL_TABLE_SIZE, labels_in.end, what)?;
 
         let tables: Vec<Table> = table_rows.map(table).collect();
         let origins: Vec<u64> = origin_rows.map(|row| long(row, 0).unwrap_or(0)).collect();
         let yields = yields(yield_rows, &origins, mode, &yields_in)?;
-        let units = units(map, unit_rows, &units_in, labels_in.end)?;
+        let units = units(map, unit_rows, &units_in, label_tables_in.end)?;
         let labels = labels(label_rows, &units, &labels_in)?;
+        let label_tables = label_tables(label_table_rows, &units, &label_tables_in)?;
         let mut next_table = 0;
         for unit in &units {
             let of_unit = |table: &&Table| table.jump.wrapping_sub(unit.start) < u64::from(unit.size);
@@ -190,7 +212,7 @@ impl<'s> Mapping<'s> {
         if next_table != tables.len() {
             return Err(error(tables_in.start, "jump tables are not grouped by unit"));
         }
-        Ok(Self { mode, units, tables, yields, labels })
+        Ok(Self { mode, units, tables, yields, labels, label_tables })
     }
 }
 
@@ -266,6 +288,23 @@ fn labels<'r>(
         return wrong("a label that lies inside no unit");
     }
     Ok(labels)
+}
+
+fn label_tables<'r>(
+    rows: impl Iterator<Item = &'r [u8]>,
+    units: &[Unit<'_>],
+    at: &Range<u64>,
+) -> Result<Vec<LabelTable>, FormatError> {
+    let (unit, place) = (|row| long(row, 0).unwrap_or(0), |row| long(row, 8).unwrap_or(0));
+    let tables: Vec<LabelTable> = rows.map(|row| LabelTable { unit: unit(row), at: place(row) }).collect();
+    let wrong = |what| Err(FormatError { at: at.start, what });
+    if !tables.is_sorted_by(|a, b| a.unit < b.unit) {
+        return wrong("label tables do not ascend, or a unit has two of them");
+    }
+    if !tables.iter().all(|table| units.binary_search_by_key(&table.unit, |unit| unit.start).is_ok()) {
+        return wrong("a label table of no unit");
+    }
+    Ok(tables)
 }
 
 fn yields<'r>(

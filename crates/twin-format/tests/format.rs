@@ -7,7 +7,8 @@
 
 use gleaner_twin_format::stream::{Gap, Item, StreamReader, encode_cold_parts};
 use gleaner_twin_format::{
-    FormatError, MAGIC, Mapping, NOTE_SIZE, Note, Table, Unit, VERSION, YieldKind, YieldRow, Yields, mode,
+    FormatError, LabelTable, MAGIC, Mapping, NOTE_SIZE, Note, Table, Unit, VERSION, YieldKind, YieldRow,
+    Yields, mode,
 };
 use proptest::prelude::*;
 
@@ -67,6 +68,7 @@ fn with_mapping<T>(use_it: impl FnOnce(&Mapping<'_>) -> T) -> T {
         tables: vec![table],
         yields,
         labels: vec![0x1003, 0x1040],
+        label_tables: vec![LabelTable { unit: 0x1000, at: 0x9100 }],
     })
 }
 
@@ -119,12 +121,15 @@ fn the_layout_is_that_of_the_document() {
     let [units, tables, yields, origins] = [16, 24, 48, 64].map(|field| at(&written, field));
     assert_eq!([units, tables, yields, origins], [2, 1, 3, 4]);
     let [units, tables, yields, origins] = [32, 40, 56, 72].map(|field| at(&written, field));
-    assert_eq!([units, tables, yields, origins], [96, 176, 224, 320]);
+    assert_eq!([units, tables, yields, origins], [112, 192, 240, 336]);
     let [labels, labels_at] = [80, 88].map(|field| at(&written, field));
-    assert_eq!([labels, labels_at], [2, 352]);
+    assert_eq!([labels, labels_at], [2, 368]);
     assert_eq!([0, 8].map(|field| at(&written, labels_at + field)), [0x1003, 0x1040]);
     assert_eq!(at(&written, units), 0x1000);
-    assert_eq!(at(&written, units + 16), 352 + 2 * 8, "the first stream lies behind the labels");
+    let [label_tables, label_tables_at] = [96, 104].map(|field| at(&written, field));
+    assert_eq!([label_tables, label_tables_at], [1, 384]);
+    assert_eq!([0, 8].map(|field| at(&written, label_tables_at + field)), [0x1000, 0x9100]);
+    assert_eq!(at(&written, units + 16), 384 + 16, "the first stream lies behind the label tables");
     assert_eq!(at(&written, tables), 0x1010);
     assert_eq!([0, 8, 16].map(|field| at(&written, yields + field)), [0x5100, 0x5103, 0x5010]);
     assert_eq!(at(&written, yields + 24), 2 << 32 | 1, "the kind, and the number of origins");
@@ -137,32 +142,34 @@ fn what_does_not_hang_together_is_refused() {
     let version = "no mapping of a known version";
     assert_eq!(told(|bytes| bytes[0] = b'g'), version);
     assert_eq!(told(|bytes| bytes[8] = VERSION as u8 - 1), version, "that of an older version");
-    assert_eq!(told(|bytes| bytes.truncate(95)), version);
+    assert_eq!(told(|bytes| bytes.truncate(111)), version);
     assert_eq!(told(|bytes| put(bytes, 16, u64::MAX / 40)), "the units are not where the mapping says");
-    assert_eq!(told(|bytes| put(bytes, 32, 136)), "the units are not where the mapping says");
-    assert_eq!(told(|bytes| put(bytes, 40, 136)), "the jump tables are not where the mapping says");
-    assert_eq!(told(|bytes| put(bytes, 56, 176)), "the yields are not where the mapping says");
-    assert_eq!(told(|bytes| put(bytes, 72, 224)), "the yields' origins are not where the mapping says");
-    assert_eq!(told(|bytes| bytes[96 + 24] = 0), "an empty unit or twin");
-    assert_eq!(told(|bytes| put(bytes, 96, 0x1f80)), "units do not ascend, or one is listed twice");
-    assert_eq!(told(|bytes| put(bytes, 96 + 8, 0x5100)), "twins do not ascend, or overlap");
-    assert_eq!(told(|bytes| put(bytes, 136 + 16, 368)), "instruction streams overlap");
-    assert_eq!(told(|bytes| put(bytes, 96 + 16, 96)), "instruction streams overlap");
-    assert_eq!(told(|bytes| bytes[136 + 32] = 9), "an instruction stream reaches beyond the mapping");
-    assert_eq!(told(|bytes| put(bytes, 176, 0x10)), "jump tables are not grouped by unit");
-    assert_eq!(told(|bytes| put(bytes, 88, 320)), "the labels are not where the mapping says");
-    assert_eq!(told(|bytes| put(bytes, 352, 0x1040)), "labels do not ascend, or one is listed twice");
-    assert_eq!(told(|bytes| put(bytes, 352, 0x1000)), "a label that lies inside no unit");
-    assert_eq!(told(|bytes| put(bytes, 360, 0x1090)), "a label that lies inside no unit");
-    let yields = 224;
-    assert_eq!(told(|bytes| bytes[224 + 24] = 3), "a yield of no known kind");
-    assert_eq!(told(|bytes| bytes[224 + 28] = 0), "a yield without origins, or with more than there are");
-    assert_eq!(told(|bytes| bytes[224 + 28] = 9), "a yield without origins, or with more than there are");
-    assert_eq!(told(|bytes| bytes[224 + 28] = 1), "origins of no yield");
-    assert_eq!(told(|bytes| put(bytes, 224, 0x5180)), "yields do not ascend, or one is listed twice");
+    assert_eq!(told(|bytes| put(bytes, 32, 152)), "the units are not where the mapping says");
+    assert_eq!(told(|bytes| put(bytes, 40, 152)), "the jump tables are not where the mapping says");
+    assert_eq!(told(|bytes| put(bytes, 56, 192)), "the yields are not where the mapping says");
+    assert_eq!(told(|bytes| put(bytes, 72, 240)), "the yields' origins are not where the mapping says");
+    assert_eq!(told(|bytes| bytes[112 + 24] = 0), "an empty unit or twin");
+    assert_eq!(told(|bytes| put(bytes, 112, 0x1f80)), "units do not ascend, or one is listed twice");
+    assert_eq!(told(|bytes| put(bytes, 112 + 8, 0x5100)), "twins do not ascend, or overlap");
+    assert_eq!(told(|bytes| put(bytes, 152 + 16, 400)), "instruction streams overlap");
+    assert_eq!(told(|bytes| put(bytes, 112 + 16, 112)), "instruction streams overlap");
+    assert_eq!(told(|bytes| bytes[152 + 32] = 9), "an instruction stream reaches beyond the mapping");
+    assert_eq!(told(|bytes| put(bytes, 192, 0x10)), "jump tables are not grouped by unit");
+    assert_eq!(told(|bytes| put(bytes, 88, 336)), "the labels are not where the mapping says");
+    assert_eq!(told(|bytes| put(bytes, 368, 0x1040)), "labels do not ascend, or one is listed twice");
+    assert_eq!(told(|bytes| put(bytes, 368, 0x1000)), "a label that lies inside no unit");
+    assert_eq!(told(|bytes| put(bytes, 376, 0x1090)), "a label that lies inside no unit");
+    assert_eq!(told(|bytes| put(bytes, 104, 368)), "the label tables are not where the mapping says");
+    assert_eq!(told(|bytes| put(bytes, 384, 0x1008)), "a label table of no unit");
+    let yields = 240;
+    assert_eq!(told(|bytes| bytes[240 + 24] = 3), "a yield of no known kind");
+    assert_eq!(told(|bytes| bytes[240 + 28] = 0), "a yield without origins, or with more than there are");
+    assert_eq!(told(|bytes| bytes[240 + 28] = 9), "a yield without origins, or with more than there are");
+    assert_eq!(told(|bytes| bytes[240 + 28] = 1), "origins of no yield");
+    assert_eq!(told(|bytes| put(bytes, 240, 0x5180)), "yields do not ascend, or one is listed twice");
     assert_eq!(told(|bytes| bytes[12] = 4), "a yield that this mode does not have");
     assert_eq!(told(|bytes| bytes[12] = 1), "a yield that this mode does not have");
-    assert_eq!(refused(|bytes| bytes[yields + 32 + 24] = 3).at, 256, "where it is");
+    assert_eq!(refused(|bytes| bytes[yields + 32 + 24] = 3).at, 272, "where it is");
 }
 
 #[test]

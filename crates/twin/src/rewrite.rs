@@ -10,7 +10,7 @@
 
 use crate::error::TwinError;
 use crate::incremental::EarlierRewrite;
-use crate::layout::emit::{INT3, Twin, TwinTable, Twins, is_movable, movable_tables};
+use crate::layout::emit::{INT3, Twin, TwinTable, Twins, is_movable, label_table_size, movable_tables};
 use crate::layout::span::Span;
 use crate::layout::{LINE, escapes_after, lay_out};
 use crate::modes::harvest::{HarvestTwins, ModuleFacts};
@@ -166,6 +166,9 @@ fn put_together(
         twin.address += places.text.address;
         for table in &mut twin.tables {
             table.address += places.tables.address;
+        }
+        if let Some(table) = &mut twin.label_table {
+            *table += places.tables.address;
         }
     }
     for relay in &mut twins.relays {
@@ -400,7 +403,8 @@ fn lay_out_all(
         inserted.shrink();
         let layout = lay_out(module, unit, &tables, &inserted, before_escape as u32);
         let tables = tables.into_iter().map(|table| TwinTable { table, address: 0 }).collect();
-        (Some(Twin { layout, inserted, tables, address: 0 }), done)
+        let label_table = inserted.use_label_table().then_some(0);
+        (Some(Twin { layout, inserted, tables, label_table, address: 0 }), done)
     };
     if let Some((mut laid, stale)) = before {
         let anew: Vec<_> = stale.into_par_iter().map(|unit| (unit, of_unit(unit))).collect();
@@ -430,6 +434,10 @@ fn place_relatively(twins: &mut Twins<'_, '_>) -> (u64, u64) {
             table.address = tables.next_multiple_of(entry);
             tables = table.address + entry * table.table.targets.len() as u64;
         }
+        if let Some(table) = &mut twin.label_table {
+            *table = tables.next_multiple_of(4);
+            tables = *table + label_table_size(twins.module, unit);
+        }
     }
     (text, tables)
 }
@@ -439,6 +447,11 @@ fn emit_all(twins: &Twins<'_, '_>, places: &Places, bytes: &mut [u8]) -> Result<
         for table in twin.iter().flat_map(|twin| &twin.tables) {
             let piece = twins.table_bytes(unit, &table.table)?;
             let at = places.tables.offset + (table.address - places.tables.address);
+            bytes[at as usize..][..piece.len()].copy_from_slice(&piece);
+        }
+        if let Some(table) = twin.as_ref().and_then(|twin| twin.label_table) {
+            let piece = twins.label_table_bytes(unit, table)?;
+            let at = places.tables.offset + (table - places.tables.address);
             bytes[at as usize..][..piece.len()].copy_from_slice(&piece);
         }
     }

@@ -1,11 +1,20 @@
 //! Guests that stay aboard where a call, jump or return leads from one function to another by an
 //! address, and visits home for which the primary's thread lends its CPU.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use testkit::{CHASE_UNTIL_END, Place};
+
+/// These run on the first CPU, one at a time: a visit home ends in time only where nobody else
+/// wants that CPU.
+fn first_cpu() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// `forms ROUNDS`: calls by address in every form of the instruction, checks what callees return
 /// and that registers are as a caller may expect them, and prints it. `calls ROUNDS`: system calls
-/// among work. `operations ROUNDS`: an interpreter of a small program.
+/// among work. `operations ROUNDS`: an interpreter of a small program. `walk ROUNDS`: the same, of
+/// one that follows pointers through 64 MiB.
 const SOURCE: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,8 +96,9 @@ static int calls(long rounds) {
 }
 
 /* As interpreters go from one operation to the next. */
-static unsigned long interpret(const unsigned char *code, long rounds) {
-    static void *const targets[100] = { &&add, &&multiply, &&call, &&again, [4 ... 99] = &&end };
+static unsigned long interpret(const unsigned char *code, long rounds, void **node) {
+    static void *const targets[100] =
+        { &&add, &&multiply, &&call, &&again, [4 ... 98] = &&end, [99] = &&follow };
     unsigned long sum = 1;
     const unsigned char *at = code;
 #define NEXT goto *targets[*at++]
@@ -97,19 +107,33 @@ add: sum += 3; NEXT;
 multiply: sum *= 5; NEXT;
 call: sum += table[sum & 1](sum); NEXT;
 again: if (--rounds) at = code; NEXT;
-end: return sum;
+follow: node = *node; NEXT;
+end: return sum + (unsigned long)node[1];
+}
+
+static int walk(long rounds) {
+    static const unsigned char code[] = { 99, 0, 3, 4 };
+    enum { NODES = 1 << 20 };
+    void *(*nodes)[8] = malloc(NODES * sizeof *nodes);
+    for (long n = 0; n < NODES; n++) {
+        nodes[n][0] = nodes[(n * 0x9e3779b1 + 0x3779b9) % NODES];
+        nodes[n][1] = (void *)n;
+    }
+    printf("%lu\n", interpret(code, rounds, nodes[0]));
+    return 0;
 }
 
 static int operations(long rounds) {
     static const unsigned char code[] = { 0, 1, 0, 2, 1, 0, 2, 3, 4 };
-    for (int n = 1; n <= 4; n++) printf("%lu\n", interpret(code, n * rounds));
+    void *none[2] = { none, 0 };
+    for (int n = 1; n <= 4; n++) printf("%lu\n", interpret(code, n * rounds, none));
     return 0;
 }
 
 int main(int argc, char **argv) {
     table[0] = one; table[1] = two;
     long rounds = atol(argv[2]);
-    int wrong = *argv[1] == 'f' ? forms(rounds) : *argv[1] == 'c' ? calls(rounds) : operations(rounds);
+    int wrong = *argv[1] == 'f' ? forms(rounds) : *argv[1] == 'c' ? calls(rounds) : *argv[1] == 'w' ? walk(rounds) : operations(rounds);
     puts("end");
     return wrong;
 }
@@ -122,6 +146,7 @@ fn harvested(flags: &[&str], what: &str, rounds: &str) -> (String, String, serde
     assert!(place.compile_other("cc", "primary", &["-O1"], CHASE_UNTIL_END));
     let alone = place.command(place.at("p")).args([what, rounds]).output().unwrap();
     let scavenger = format!("./p {what} {rounds}");
+    let _cpu = first_cpu();
     let mut harvest = place.command("taskset");
     harvest.args(["-c", "0", env!("CARGO_BIN_EXE_gleaner"), "harvest", "-q", "--max-slowdown", "30%"]);
     harvest.args(["--record", "run.json", "--scavenger-out", "out", "--scavenger", &scavenger]);
@@ -176,4 +201,31 @@ fn interpreters_stay_aboard_from_one_operation_to_the_next() {
         // Ten times as many rounds of eight operations and two calls.
         assert!(trips(&record) as f64 + visits(&record) < ROUNDS as f64, "{flags:?}: {record}");
     }
+}
+
+#[test]
+fn an_interpreter_is_a_primary_that_yields_in_its_operations() {
+    const ROUNDS: u64 = 10_000_000;
+    let place = Place::uncompiled(SOURCE, env!("CARGO_BIN_EXE_gleaner"));
+    assert!(place.compile("cc", "p", &["-O2"]));
+    assert!(place.compile_other("cc", "guest", &["-O1"], CHASE_UNTIL_END));
+    let rounds = ROUNDS.to_string();
+    let _cpu = first_cpu();
+    let gleaner = |options: &[&str]| {
+        let mut command = place.command("taskset");
+        command.args(["-c", "0", env!("CARGO_BIN_EXE_gleaner")]).args(options);
+        let output = command.args(["--", "./p", "walk", &rounds]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let alone = gleaner(&["profile", "-q", "--no-probes", "-o", "p.json"]);
+    let guest = ["--max-slowdown", "30%", "--scavenger", "./guest nowhere"];
+    let harvested =
+        gleaner(&[&["harvest", "-q", "--profile", "p.json", "--record", "run.json"][..], &guest].concat());
+    assert_eq!(String::from_utf8(harvested).unwrap(), String::from_utf8(alone).unwrap());
+    let record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("run.json")).unwrap()).unwrap();
+    // Jumps that led to the originals would yield once.
+    let turns = record["scavengers"][0]["turns"]["value"].as_f64().unwrap_or(0.0);
+    assert!(turns > ROUNDS as f64 / 100.0, "{record}");
 }

@@ -31,16 +31,6 @@ pub fn of(module: &Module<'_>) -> Vec<bool> {
     taken.extend(module.decoded.iter().flat_map(|d| &d.code_references).map(|address| address.0));
     taken.extend(module.possible_entries().iter().map(|address| address.0));
     let is_start = |value: u64| module.units.binary_search_by_key(&Svma(value), |unit| unit.start).is_ok();
-    let (low, high) = image.span();
-    for load in image.loads().iter().filter(|load| !load.is_executable()) {
-        let bytes = image.segment_bytes(load).unwrap_or(&[]);
-        let skew = (load.address.wrapping_neg() & 7) as usize;
-        taken.par_extend(bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).with_min_len(4096).filter_map(
-            |word| {
-                let value = u64_at(word, 0)?;
-                (low <= value && value < high && is_start(value)).then_some(value)
-            },
-        ));
-    }
+    taken.par_extend(image.words_of_data().map(|(_, value)| value.0).filter(|&value| is_start(value)));
     module.units.iter().map(|unit| !unit.is_part && !taken.contains(&unit.start.0)).collect()
 }

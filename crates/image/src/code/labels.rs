@@ -10,14 +10,13 @@ use crate::Image;
 use crate::code::code_units::{Unit, unit_at};
 use crate::code::descend::Decoded;
 use crate::code::insn::index_at;
-use crate::elf::bytes::u64_at;
 use crate::elf::relocations::Relocation;
 use rayon::prelude::*;
 use units::Svma;
 
 /// Fewer addresses of one unit in a row are more often a switch, whose table was not believed, than
 /// an interpreter's operations.
-const LEAST_IN_A_ROW: usize = 64;
+const LEAST_IN_A_ROW: usize = 4;
 
 /// An address in the data: where it stands, and the unit and offset that it leads to.
 struct Pointer {
@@ -53,16 +52,7 @@ pub(crate) fn candidates(
     let relocated = relocations.iter();
     let mut pointers: Vec<Pointer> =
         relocated.filter_map(|relocation| pointer(relocation.place.0, relocation.addend)).collect();
-    let (low, high) = image.span();
-    for load in image.loads().iter().filter(|load| !load.is_executable()) {
-        let bytes = image.segment_bytes(load).unwrap_or(&[]);
-        let skew = (load.address.wrapping_neg() & 7) as usize;
-        let words = bytes.get(skew..).unwrap_or(&[]).par_chunks_exact(8).enumerate().with_min_len(4096);
-        pointers.par_extend(words.filter_map(|(index, word)| {
-            let value = u64_at(word, 0).filter(|value| (low..high).contains(value))?;
-            pointer(load.address + (skew + 8 * index) as u64, value)
-        }));
-    }
+    pointers.par_extend(image.words_of_data().filter_map(|(place, value)| pointer(place.0, value.0)));
     pointers.par_sort_unstable_by_key(|pointer| pointer.place);
     pointers.dedup_by_key(|pointer| pointer.place);
     let tables = pointers.chunk_by(|a, b| a.unit == b.unit && b.place - a.place == 8);

@@ -14,6 +14,7 @@ pub mod symbols;
 
 use crate::ImageError;
 use crate::elf::bytes::{u16_at, u32_at, u64_at};
+use rayon::prelude::*;
 use units::{FileOffset, Svma};
 
 /// One program header.
@@ -243,6 +244,21 @@ impl<'d> Image<'d> {
     pub fn span(&self) -> (u64, u64) {
         let first = self.loads.first().map_or(0, |load| load.address);
         (first, self.loads.last().map_or(0, |load| load.address + load.memory_size))
+    }
+
+    /// Aligned words of the data that may be addresses of the file's: where each stands, and what
+    /// it holds.
+    pub fn words_of_data(&self) -> impl ParallelIterator<Item = (Svma, Svma)> + '_ {
+        let span = self.span();
+        self.loads.par_iter().filter(|load| !load.is_executable()).flat_map(move |load| {
+            let skew = load.address.wrapping_neg() & 7;
+            let bytes = self.segment_bytes(load).and_then(|bytes| bytes.get(skew as usize..)).unwrap_or(&[]);
+            let words = bytes.par_chunks_exact(8).enumerate().with_min_len(4096);
+            words.filter_map(move |(index, word)| {
+                let value = u64_at(word, 0).filter(|value| (span.0..span.1).contains(value))?;
+                Some((Svma(load.address + skew + 8 * index as u64), Svma(value)))
+            })
+        })
     }
 
     /// The entries of the dynamic section, up to its end mark.

@@ -43,7 +43,7 @@ impl<'a> Classes<'a> {
         Self { unit, calls_itself, known: HashMap::new() }
     }
 
-    /// `None` for loads in no loop whose address nobody loaded.
+    /// `None` for loads in no loop whose address nobody loaded, as far as can be told.
     pub fn of(&mut self, at: u32) -> Option<Class> {
         let block = self.unit.cfg.block_of(at as usize);
         let region = self.unit.loops.around(block).map_or(NO_LOOP, |around| around.header);
@@ -53,7 +53,8 @@ impl<'a> Classes<'a> {
             if self.calls_itself && base.outside && !base.mixed {
                 return Some(Class::Pointed);
             }
-            return loaded.then_some(Class::Loose);
+            let from_label = self.unit.has_labels && (base.outside || index.outside);
+            return (loaded || from_label).then_some(Class::Loose);
         }
         if base.loads.iter().chain(&index.loads).any(|&load| self.feeds_itself(load, region)) {
             return Some(Class::Chased);

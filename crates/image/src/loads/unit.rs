@@ -28,6 +28,9 @@ pub struct Unit {
     writes: Vec<RegSet>,
     accesses: Vec<Option<Access>>,
     framed: bool,
+    /// Computed jumps lead from label to label in circles that no loop shows: what is there at one
+    /// was left by another.
+    pub has_labels: bool,
     pub found: Found,
 }
 
@@ -52,7 +55,9 @@ impl Unit {
             instructions.push(instruction);
         }
         let framed = instructions.iter().any(sets_frame_pointer);
-        Self { cfg, dominators, loops, instructions, writes, accesses, framed, found: Found::default() }
+        let has_labels = module.labels(unit).next().is_some();
+        let found = Found::default();
+        Self { cfg, dominators, loops, instructions, writes, accesses, framed, has_labels, found }
     }
 
     pub fn writes(&self, at: u32) -> RegSet {

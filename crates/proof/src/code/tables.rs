@@ -42,6 +42,33 @@ impl View<'_, '_> {
         }
     }
 
+    /// R8 for the unit's label table: whatever byte of the unit a computed jump leads to, the table
+    /// leads to the twin of the label there, or says that there is none.
+    pub(crate) fn label_table(&self, room: (u64, u64), scratch: &Scratch) {
+        let context = self.context;
+        let Some(table) = context.mapping.label_table(self.unit) else { return };
+        let wrong = |at: u64, what: &str| context.findings.at(Rule::Tables, at, what);
+        let size = 4 * self.unit.code.len();
+        if !table.is_multiple_of(4) || table < room.0 || table.saturating_add(size as u64) > room.1 {
+            return wrong(table, "a label table that lies outside the new data");
+        }
+        let Some(bytes) = context.rewritten.bytes_at(Svma(table), size) else {
+            return wrong(table, "a label table that is not in the file");
+        };
+        let labels = context.mapping.labels_of(self.unit);
+        for (at, word) in bytes.as_chunks::<4>().0.iter().enumerate() {
+            let distance = i64::from(i32::from_le_bytes(*word));
+            if distance == 0 {
+                continue;
+            }
+            let place = scratch.place(at as u32).map(|place| self.unit.twin + u64::from(place));
+            let is_label = labels.binary_search(&(self.unit.start + at as u64)).is_ok();
+            if !is_label || place != Some(table.wrapping_add_signed(distance)) {
+                wrong(table + 4 * at as u64, "a word of a label table that leads to no label's twin");
+            }
+        }
+    }
+
     fn jump_table(&self, table: &Table, scratch: &mut Scratch) {
         let context = self.context;
         let wrong = |at: u64, what: &str| context.findings.at(Rule::Tables, at, what);

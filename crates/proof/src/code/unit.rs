@@ -32,6 +32,14 @@ pub(crate) struct Scratch {
 
 const NOWHERE: u32 = u32::MAX;
 
+impl Scratch {
+    /// Where the twin of the instruction is that begins at an offset of the unit, with what is
+    /// inserted before it.
+    pub(crate) fn place(&self, at: u32) -> Option<u32> {
+        self.places.get(at as usize).copied().filter(|&place| place != NOWHERE)
+    }
+}
+
 /// A unit while it is looked at.
 pub(crate) struct View<'c, 'd> {
     pub(crate) context: &'c Context<'d>,
@@ -299,8 +307,7 @@ impl View<'_, '_> {
     fn right(&self, rule: Rule, from: u64, target: u64, to: u64, scratch: &mut Scratch) -> bool {
         let unit = self.unit;
         if unit.holds(target) {
-            let place = scratch.places[(target - unit.start) as usize];
-            if place != NOWHERE {
+            if let Some(place) = scratch.place((target - unit.start) as u32) {
                 return to == unit.twin + u64::from(place);
             }
             return to == target && !self.context.patched.holds(to);
@@ -323,8 +330,9 @@ impl View<'_, '_> {
         let address = unit.start + u64::from(offset);
         let wrong = |what: &str| context.findings.at(Rule::Entry, address, what);
         scratch.counts.patches += 1;
-        let place = scratch.places.get(offset as usize).filter(|&&place| place != NOWHERE);
-        let Some(&place) = place else { return wrong("a patch where there is no instruction with a twin") };
+        let Some(place) = scratch.place(offset) else {
+            return wrong("a patch where there is no instruction with a twin");
+        };
         let written = context.rewritten.bytes_at(units::Svma(address), 5).unwrap_or(&[]);
         let distance = Reader::new(written, 1).signed(4);
         let to = distance.map(|distance| (address + 5).wrapping_add_signed(distance));

@@ -7,7 +7,7 @@ use crate::container::elf::Elf;
 use crate::rule::{Findings, Rule};
 use twin_format::Yields;
 pub(crate) use twin_format::mode::{IDENTITY, POISON, PREFETCH, PRIMARY, SCAVENGER, SIBLING, TRACE};
-pub(crate) use twin_format::{Note, Table};
+pub(crate) use twin_format::{LabelTable, Note, Table};
 
 /// The leave before the jump of every escape of a scavenger.
 const LEAD: u8 = 63;
@@ -80,6 +80,8 @@ pub(crate) struct Mapping<'d> {
     pub(crate) yields: Yields,
     /// Where twins may be entered from anywhere, by the original, ascending.
     pub(crate) labels: Vec<u64>,
+    /// By ascending unit.
+    label_tables: Vec<LabelTable>,
     /// Of the switches that need one, in their order.
     pub(crate) relays: Vec<Relay>,
 }
@@ -92,6 +94,17 @@ impl<'d> Mapping<'d> {
     pub(crate) fn index_at(&self, address: u64) -> Option<usize> {
         let last = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
         self.units[last].holds(address).then_some(last)
+    }
+    /// Where a unit's label table lies.
+    pub(crate) fn label_table(&self, unit: &Unit<'_>) -> Option<u64> {
+        let found = self.label_tables.binary_search_by_key(&unit.start, |table| table.unit).ok()?;
+        Some(self.label_tables[found].at)
+    }
+    /// A unit's labels.
+    pub(crate) fn labels_of(&self, unit: &Unit<'_>) -> &[u64] {
+        let first = self.labels.partition_point(|label| *label < unit.start);
+        let count = self.labels[first..].partition_point(|label| unit.holds(*label));
+        &self.labels[first..first + count]
     }
     /// The relays of switches from one address up to another.
     pub(crate) fn relays_of(&self, from: u64, to: u64) -> &[Relay] {
@@ -155,7 +168,8 @@ impl<'d> Mapping<'d> {
             });
         }
         let starts = units.iter().map(|unit| unit.start).collect();
-        let (tables, yields, labels) = (decoded.tables, decoded.yields, decoded.labels);
-        Some(Self { units, starts, tables, yields, labels, relays: Vec::new() })
+        let (tables, yields) = (decoded.tables, decoded.yields);
+        let (labels, label_tables) = (decoded.labels, decoded.label_tables);
+        Some(Self { units, starts, tables, yields, labels, label_tables, relays: Vec::new() })
     }
 }

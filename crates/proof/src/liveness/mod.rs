@@ -239,7 +239,9 @@ impl<'c, 'd> Liveness<'c, 'd> {
         }
         let known: Vec<(u64, u64)> =
             code.others.iter().map(|&(start, size, _)| (start, start + size)).collect();
-        let bodies = bodies(&code, &crate::code::references::targets(original, mapping, &known));
+        let mut entered = crate::code::references::targets(original, mapping, &known);
+        entered.extend(&mapping.labels);
+        let bodies = bodies(&code, &entered);
         let functions = Functions::of(&bodies);
         let summaries = summaries(&code, &bodies, &functions);
         let wanted = wanted(&bodies, &functions, &summaries);

@@ -81,9 +81,13 @@ pub(super) fn vector(
     Ok(())
 }
 
-/// The context's FS base and the program's registers, added up.
+/// The context's FS base and the program's registers, added up; or a label's twin by its table.
 pub(super) fn sum(state: &State, base: General, index: General, scale: u8) -> Result<Value, &'static str> {
     const WRONG: &str = "computes an address that is not thread-local";
+    let both = [base, index].map(|register| state.general[usize::from(register)]);
+    if scale == 1 && both == [Value::LabelTable, Value::Distance] {
+        return Ok(Value::Label);
+    }
     let mut local = None;
     let mut more = (RAX, 0);
     for (register, times) in [(base, 1u64), (index, u64::from(scale))] {

@@ -13,6 +13,7 @@ mod bounds;
 mod early;
 mod hoisted;
 pub(crate) mod interprocedural;
+mod label_jumps;
 mod ops;
 mod rows;
 mod run;
@@ -35,10 +36,11 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
 use interprocedural::Interprocedural;
+use label_jumps::ComputedJump;
 use ops::General;
 use rayon::prelude::*;
-use run::{Code, Done, Terms};
-use state::{EarlierSaves, State};
+use run::{Code, Done};
+use state::{EarlierSaves, State, Terms};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where each unit's twin is entered by others, as (unit, offset in the original), ascending; its
@@ -108,6 +110,7 @@ impl Context<'_> {
             scavenger,
             sibling: self.note.mode == SIBLING,
             quantum: self.note.quantum,
+            vector_bytes: self.note.vector_bytes,
             text: text.map_or((0, 0), |text| (text.address, text.memory_size)),
         };
         // A scavenger's thread has an area before its first instruction.
@@ -203,9 +206,7 @@ impl Work<'_, '_> {
     /// An indirect jump leads from label to label, maybe in a circle that no graph shows: so each
     /// of them has a yield of its own.
     fn labels(&self, room: &Room) {
-        let labels = &self.context.mapping.labels;
-        let first = labels.partition_point(|label| *label < self.unit.start);
-        for label in labels[first..].iter().take_while(|label| self.unit.holds(**label)) {
+        for label in self.context.mapping.labels_of(self.unit) {
             let Some(index) = self.index(*label) else {
                 self.context.findings.at(Rule::Mapping, *label, "a label that is no instruction of a twin");
                 continue;
@@ -239,7 +240,9 @@ impl Work<'_, '_> {
                 if item.inserted == 0 {
                     return known.of(kept);
                 }
-                let run = self.run(&self.code(item), &mut room.pieces, &mut done, known);
+                // Nothing comes behind a jump: what is live there does not count here.
+                let code = self.code(item, &room.instructions[node as usize], ALL);
+                let run = self.run(&code, &mut room.pieces, &mut done, known);
                 let state = done.state.as_ref().filter(|_| run.is_ok());
                 state.map_or(EarlierSaves::NOTHING, |state| known.behind(state, &done).of(kept))
             });
@@ -267,15 +270,27 @@ impl Work<'_, '_> {
         first
     }
 
-    /// What is inserted before an instruction.
-    fn code(&self, item: &Item) -> Code<'_> {
+    /// What is inserted before an instruction, where so much may be live.
+    fn code(&self, item: &Item, insn: &Instruction, live: Set) -> Code<'_> {
         let part = |(begin, size): (u32, u32)| {
             let bytes = &self.unit.copy[begin as usize..(begin + size) as usize];
             (bytes, self.unit.twin + u64::from(begin))
         };
         let parts = [part((item.place, item.inserted)), part(item.cold)];
         let (bytes, begin) = parts[0];
-        Code { parts, relays: self.context.mapping.relays_of(begin, begin + bytes.len() as u64) }
+        let relays = self.context.mapping.relays_of(begin, begin + bytes.len() as u64);
+        Code { parts, relays, jump: self.computed_jump(insn, live) }
+    }
+
+    /// An instruction, if it is a jump that may lead to a label by the unit's table.
+    fn computed_jump(&self, insn: &Instruction, live: Set) -> Option<ComputedJump> {
+        let computed = insn.code() == iced_x86::Code::Jmp_rm64
+            && !insn.is_ip_rel_memory_operand()
+            && !self.tables.iter().any(|table| table.jump == insn.ip());
+        let table = self.context.mapping.label_table(self.unit).filter(|_| computed)?;
+        let is_label = self.context.mapping.labels_of(self.unit).binary_search(&insn.ip()).is_ok();
+        let unit = (self.unit.start, self.unit.code.len() as u64);
+        Some(ComputedJump { insn: *insn, unit, table, live, is_label })
     }
 
     fn wrong(&self, rule: Rule, item: &Item, what: impl Into<String>) {
@@ -316,7 +331,7 @@ impl Work<'_, '_> {
         room: &mut Room,
         done: &mut Done,
     ) {
-        let code = self.code(item);
+        let code = self.code(item, &room.instructions[index], live);
         let lost = |done: &Done| {
             done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.vector_bytes))
         };
@@ -355,6 +370,9 @@ impl Work<'_, '_> {
             if self.is_early {
                 self.wrong(Rule::Early, item, "a yield where there may be no area yet");
             }
+        }
+        if done.jumps_to_labels && self.is_early {
+            self.wrong(Rule::Early, item, "a scratch word where there may be no area yet");
         }
         self.rows(item, index, room, done);
         let fetches = !done.prefetches.is_empty();
@@ -428,7 +446,7 @@ impl Work<'_, '_> {
         let (from, to) = (item.copy_end() as usize, item.copy_end() as usize + usize::from(self.unit.lead));
         let mut done = Done::default();
         let lead = (&self.unit.copy[from..to], self.unit.twin + from as u64);
-        let code = Code { parts: [lead, (&[], lead.1)], relays: &[] };
+        let code = Code { parts: [lead, (&[], lead.1)], relays: &[], jump: None };
         let nothing = EarlierSaves::NOTHING;
         if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);

@@ -22,6 +22,7 @@ pub(crate) enum When {
     Equal,
     NotEqual,
     Below,
+    NotBelow,
     Negative,
     NotNegative,
 }
@@ -51,6 +52,13 @@ pub(crate) enum Op {
     ToRelay,
     /// `jmp gs:[LEAVE]`
     Leave,
+    /// `mov r, …` of what the computed jump behind the piece jumps to: not to be told by the
+    /// instruction alone
+    LoadTarget(General),
+    /// `movsxd r, dword [base + index * 4]`
+    LoadDistance { to: General, base: General, index: General },
+    /// `jmp gs:[S1]`
+    ToLabel,
     /// `mov to, from`
     Copy(General, General),
     /// `mov r, [base + displacement]`
@@ -81,6 +89,8 @@ pub(crate) enum Op {
     CompareNumber(General, u32),
     /// `cmp a, b`
     CompareBoth(General, General),
+    /// `test r, r`
+    Test(General),
     /// `prefetcht0`, `prefetchw`
     Prefetch,
     /// `movups` and its like; its width: 1, 2 and 3 are 128, 256 and 512 bits.
@@ -162,6 +172,7 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         // The form of which no byte but the first one has to change.
         Code::Nop_rm32 if insn.len() == 5 && insn.op0_kind() == OpKind::Memory => Some(Op::ToRelay),
         Code::Jmp_rm64 if insn.op0_kind() == OpKind::Memory => match in_area(insn) {
+            Some(at) if at == area::SCRATCH[1] => Some(Op::ToLabel),
             Some(at) => (at == area::LEAVE).then_some(Op::Leave),
             None => plain(insn).map(|(base, displacement)| Op::Through(base, displacement)),
         },
@@ -174,6 +185,7 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::Jne_rel8_64 | Code::Jne_rel32_64 => Some(Op::Jump(When::NotEqual, near()?)),
         Code::Js_rel8_64 | Code::Js_rel32_64 => Some(Op::Jump(When::Negative, near()?)),
         Code::Jb_rel8_64 | Code::Jb_rel32_64 => Some(Op::Jump(When::Below, near()?)),
+        Code::Jae_rel8_64 | Code::Jae_rel32_64 => Some(Op::Jump(When::NotBelow, near()?)),
         Code::Jns_rel8_64 | Code::Jns_rel32_64 => Some(Op::Jump(When::NotNegative, near()?)),
         Code::Lea_r64_m => {
             let to = number(insn.op0_register())?;
@@ -184,6 +196,16 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
             let (base, index) = (number(insn.memory_base())?, number(insn.memory_index())?);
             let scale = insn.memory_index_scale() as u8;
             (insn.memory_displacement64() == 0).then_some(Op::Sum { to, base, index, scale })
+        }
+        Code::Movsxd_r64_rm32 if insn.op1_kind() == OpKind::Memory => {
+            let (base, index) = (number(insn.memory_base())?, number(insn.memory_index())?);
+            let right = insn.memory_index_scale() == 4
+                && insn.memory_displacement64() == 0
+                && insn.segment_prefix() == Register::None;
+            right.then_some(Op::LoadDistance { to: number(insn.op0_register())?, base, index })
+        }
+        Code::Test_rm64_r64 if insn.op0_register() == insn.op1_register() => {
+            Some(Op::Test(number(insn.op0_register())?))
         }
         Code::Test_EAX_imm32 if insn.len() == 5 => {
             // The stack pointer has a word of its own, and no slot.
@@ -306,6 +328,9 @@ mod tests {
         assert_eq!(of(&[0x8b, 0x48, 0xa0]), Some(Op::LoadQuantum(1, 0)));
         assert_eq!(of(&[0x48, 0x3b, 0x49, 0]), Some(Op::Compare(1, 1, 0)));
         assert_eq!(of(&[0x48, 0x39, 0xf1]), Some(Op::CompareBoth(1, 6)));
+        assert_eq!(of(&[0x48, 0x63, 0x0c, 0x88]), Some(Op::LoadDistance { to: 1, base: 0, index: 1 }));
+        assert_eq!(of(&[0x4d, 0x85, 0xd2]), Some(Op::Test(10)));
+        assert_eq!(of(&gs(&[0x65, 0xff, 0x24, 0x25], 0x18)), Some(Op::ToLabel));
         assert_eq!(of(&[0xff, 0x60, 8]), Some(Op::Through(0, 8)));
         assert_eq!(of(&[0x0f, 0x18, 0x0f]), Some(Op::Prefetch));
         assert_eq!(of(&[0x04, 0x7f]), Some(Op::OverflowFromAl));
@@ -313,7 +338,11 @@ mod tests {
 
     #[test]
     fn not_on_it() {
-        let others: [&[u8]; 22] = [
+        let others: [&[u8]; 26] = [
+            &[0x65, 0xff, 0x24, 0x25, 0x20, 0, 0, 0],       // jmp gs:[S2]
+            &[0x48, 0x63, 0x4c, 0x88, 4],                   // movsxd rcx, dword [rax+rcx*4+4]
+            &[0x48, 0x63, 0x0c, 0xc8],                      // movsxd rcx, dword [rax+rcx*8]
+            &[0x48, 0x85, 0xc1],                            // test rcx, rax
             &[0x65, 0x89, 0x0c, 0x25, 0x2c, 0, 0, 0],       // mov gs:[0x2c], ecx
             &[0x8b, 0x48, 0xa8],                            // mov ecx, [rax-0x58]
             &[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 0],    // cmp byte gs:[0x2d], 0

@@ -7,31 +7,14 @@
 //! looked at is one back, in whichever part it is.
 
 use super::accesses::{load, prefetch, set, store, sum, vector};
+use super::label_jumps::{self, ComputedJump};
 use super::ops::{Field, General, Op, RAX, When, Word, field, op};
-use super::state::{ContextSlots, EarlierSaves, Flags, PieceSpot, State, SunkNote, Value};
+use super::state::{ContextSlots, EarlierSaves, Flags, PieceSpot, State, SunkNote, Terms, Value};
 use crate::container::mapping::Relay;
 use crate::decode::{Opinion, Second};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use runtime_abi::context;
 use std::ops::Range;
-
-/// What pieces are run with.
-#[derive(Clone, Copy)]
-pub(crate) struct Terms {
-    pub(crate) scavenger: bool,
-    /// Its threads are each other's guests.
-    pub(crate) sibling: bool,
-    pub(crate) quantum: u32,
-    /// Where the twins begin, and how many bytes they are.
-    pub(crate) text: (u64, u64),
-}
-
-impl Terms {
-    /// Its threads are guests, and nobody's hosts.
-    fn only_guest(&self) -> bool {
-        self.scavenger && !self.sibling
-    }
-}
 
 /// What a piece does, besides leaving things as they were.
 #[derive(Default)]
@@ -50,6 +33,10 @@ pub(crate) struct Done {
     pub(crate) resume: Option<u64>,
     /// Its yields, in the order of control.
     pub(crate) recognised: Vec<RecognisedYield>,
+    /// Whether it reads what the jump behind it jumps to.
+    loads_target: bool,
+    /// Whether it goes on in the twin of a label, where there is one.
+    pub(crate) jumps_to_labels: bool,
     /// What is said of registers that its yield leaves in their slots.
     pub(crate) note: Option<SunkNote>,
 }
@@ -59,6 +46,7 @@ impl Done {
     pub(crate) fn again(&mut self) {
         self.state = None;
         (self.charge, self.yields, self.spins) = (None, 0, 0);
+        (self.loads_target, self.jumps_to_labels) = (false, false);
         (self.switch, self.resume, self.note) = (None, None, None);
         self.prefetches.clear();
         self.recognised.clear();
@@ -92,6 +80,8 @@ pub(crate) struct Code<'c> {
     pub(crate) parts: [(&'c [u8], u64); 2],
     /// Of switches in the first part.
     pub(crate) relays: &'c [Relay],
+    /// The computed jump that it stands before, if its unit has a label table.
+    pub(crate) jump: Option<ComputedJump>,
 }
 
 const HOT: usize = 0;
@@ -143,7 +133,7 @@ pub(crate) fn run(
         if let Opinion::Contradicts(_) = second.opinion(bytes, &insn, None) {
             return Err(wrong("the decoders read inserted code differently"));
         }
-        let op = (!insn.is_invalid()).then(|| op(&insn)).flatten();
+        let op = (!insn.is_invalid()).then(|| runner.loads_target(&insn).or_else(|| op(&insn))).flatten();
         let op = op.ok_or(wrong("inserted code that is not one of the permitted instructions"))?;
         let Some(state) = runner.state.take() else {
             runner.unreached(op, &insn).map_err(wrong)?;
@@ -253,6 +243,10 @@ impl Runner<'_> {
         spot(HOT, hot).or_else(|| spot(COLD, cold.checked_sub(1)?))
     }
 
+    fn loads_target(&self, insn: &Instruction) -> Option<Op> {
+        self.code.jump.as_ref()?.loads(insn, self.state.as_ref()?)
+    }
+
     fn step(&mut self, op: Op, insn: &Instruction, mut state: State) -> Result<(), &'static str> {
         let scavenger = self.terms.scavenger;
         let general = |number: General| usize::from(number);
@@ -263,12 +257,14 @@ impl Runner<'_> {
             | Op::Charge(_)
             | Op::TestGuest
             | Op::Leave
-            | Op::Sum { .. }
-            | Op::Subtract(..)
-            | Op::CompareNumber(..)
                 if !scavenger =>
             {
                 return Err("an instruction for scavengers only");
+            }
+            Op::Sum { .. } | Op::Subtract(..) | Op::CompareNumber(..)
+                if !scavenger && self.code.jump.is_none() =>
+            {
+                return Err("an instruction for scavengers, and before computed jumps, only");
             }
             Op::CompareBoth(..) if !self.terms.only_guest() => {
                 return Err("an instruction for scavengers that host no guests");
@@ -386,7 +382,9 @@ impl Runner<'_> {
                 }
             }
             Op::Place(to, address) => {
+                let of_jump = self.code.jump.and_then(|jump| jump.at(address));
                 let value = match self.here(address) {
+                    _ if of_jump.is_some() => of_jump.unwrap_or(Value::Anything),
                     _ if address == self.terms.text.0 && scavenger => Value::Text,
                     Some(at) => Value::Here(at),
                     None => return Err("computes an address that it has no use for"),
@@ -415,18 +413,35 @@ impl Runner<'_> {
                 state.flags = if kept { Flags::Program } else { Flags::Anything };
             }
             Op::Subtract(a, b) => {
-                if (state.general[general(a)], state.general[general(b)]) != (Value::Return, Value::Text) {
-                    return Err("does not subtract the twins' base address from a return address");
-                }
-                state.general[general(a)] = Value::ReturnInText;
+                state.general[general(a)] = match (state.general[general(a)], state.general[general(b)]) {
+                    (Value::Return, Value::Text) => Value::ReturnInText,
+                    (Value::Target, Value::UnitBegin) => Value::TargetInUnit,
+                    _ => return Err("subtracts what is no address from where it leads to"),
+                };
                 state.flags = Flags::Anything;
             }
             Op::CompareNumber(of, number) => {
-                let inside = state.general[general(of)] == Value::ReturnInText;
-                if !inside || u64::from(number) != self.terms.text.1 {
-                    return Err("does not compare a return address with the size of all twins");
+                let size = self.code.jump.map(|jump| jump.unit.1);
+                state.flags = match state.general[general(of)] {
+                    Value::ReturnInText if u64::from(number) == self.terms.text.1 => Flags::Inside,
+                    Value::TargetInUnit if size == Some(u64::from(number)) => Flags::InUnit,
+                    _ => return Err("compares no address with the size of where it may lie"),
+                };
+            }
+            Op::LoadTarget(to) => {
+                // All that is known of a target, of its place, and of what the table has there, is
+                // known of one number: so it may be known of all registers that hold that.
+                if std::mem::replace(&mut self.done.loads_target, true) {
+                    return Err("reads what a computed jump jumps to twice");
                 }
-                state.flags = Flags::Inside;
+                set(&mut state, to, Value::Target)?;
+            }
+            Op::LoadDistance { to, base, index } => label_jumps::load_distance(&mut state, to, base, index)?,
+            Op::Test(of) => label_jumps::test(&mut state, of)?,
+            Op::ToLabel => {
+                label_jumps::leads_to_label(&state, self.code.jump.as_ref(), self.terms)?;
+                self.done.jumps_to_labels = true;
+                return Ok(());
             }
             Op::Prefetch => self.done.prefetches.push(prefetch(&state, insn)?),
             Op::Vector { store, number, level, base, displacement } => {
@@ -536,6 +551,8 @@ impl Runner<'_> {
                 state.facts.aboard = true;
             }
             (When::Below, Flags::Inside) => taken.facts.returns = true,
+            (When::NotBelow, Flags::InUnit) => state.is_found(Value::TargetInUnit, Value::PlaceInUnit),
+            (When::Equal, Flags::NoLabel) => state.is_found(Value::DistanceOrNone, Value::Distance),
             (When::NotNegative, Flags::Budget) => {
                 taken.facts.met = true;
                 state.facts.budget = false;

@@ -6,6 +6,26 @@ use super::ops::{General, RSP};
 use crate::liveness::set::{RED_ZONE, STATUS_FLAGS, Set, names, touched};
 use iced_x86::Register;
 
+/// What pieces are run with.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) scavenger: bool,
+    /// Its threads are each other's guests.
+    pub(crate) sibling: bool,
+    pub(crate) quantum: u32,
+    /// Of the machines' vector registers.
+    pub(crate) vector_bytes: u32,
+    /// Where the twins begin, and how many bytes they are.
+    pub(crate) text: (u64, u64),
+}
+
+impl Terms {
+    /// Its threads are guests, and nobody's hosts.
+    pub(crate) fn only_guest(&self) -> bool {
+        self.scavenger && !self.sibling
+    }
+}
+
 /// A place in a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PieceSpot {
@@ -60,6 +80,22 @@ pub(crate) enum Value {
     Return,
     /// That, from the first byte of the twins.
     ReturnInText,
+    /// What the computed jump behind the piece jumps to.
+    Target,
+    /// The first byte of the unit.
+    UnitBegin,
+    /// The target, from the first byte of the unit.
+    TargetInUnit,
+    /// That, where the target is known to lie in the unit.
+    PlaceInUnit,
+    /// The unit's label table.
+    LabelTable,
+    /// What the table has of that place: zero where there is no label.
+    DistanceOrNone,
+    /// That, where it is known not to be zero.
+    Distance,
+    /// The twin of the label that the jump leads to.
+    Label,
     /// The context's FS base, and a multiple of each of the program's registers (four bits for
     /// each).
     Local(u64),
@@ -90,6 +126,10 @@ pub(crate) enum Flags {
     Passes,
     /// Below where the return address is in a twin.
     Inside,
+    /// Below where the computed jump behind the piece leads into its unit.
+    InUnit,
+    /// Equal where it leads to no label.
+    NoLabel,
 }
 
 /// What of the context a yield has written.
@@ -256,6 +296,13 @@ impl State {
         facts.turn &= others.turn;
         facts.spun &= others.spun;
         facts.switched |= others.switched;
+    }
+
+    /// More is known of what general registers hold.
+    pub(crate) fn is_found(&mut self, before: Value, now: Value) {
+        for value in self.general.iter_mut().filter(|value| **value == before) {
+            *value = now;
+        }
     }
 
     /// What of `live` is not the program's any more, on machines with vector registers of that

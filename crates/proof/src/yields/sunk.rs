@@ -14,7 +14,7 @@ use super::run::Done;
 use super::state::{EarlierSaves, SunkNote};
 use super::{Room, Work};
 use crate::code::copy;
-use crate::liveness::set::Set;
+use crate::liveness::set::{ALL, Set};
 use crate::rule::Rule;
 use iced_x86::{FlowControl, InstructionInfoFactory};
 
@@ -39,16 +39,17 @@ impl Work<'_, '_> {
             let (begin, copy, end) =
                 [item.place, item.copy(), item.copy_end()].map(|at| self.unit.twin + u64::from(at)).into();
             done.again();
+            let live = live.get(index).copied().unwrap_or(ALL);
             let mut now = known;
             if item.inserted > 0 {
-                let ran = self.run(&self.code(item), &mut room.pieces, &mut done, known);
+                let code = self.code(item, &room.instructions[index], live);
+                let ran = self.run(&code, &mut room.pieces, &mut done, known);
                 let Some(state) = done.state.as_ref().filter(|_| ran.is_ok()) else {
                     wrong("inserted code fails its check where registers are in their slots alone");
                     behind.push(EarlierSaves::NOTHING);
                     continue;
                 };
                 now = known.behind(state, &done);
-                let live = live.get(index).copied().unwrap_or(crate::liveness::set::ALL);
                 // All else is R13's.
                 let here = Set::from((known.away | done.note.map_or(0, |note| note.registers)) & !now.away);
                 if state.lost(live, self.context.note.vector_bytes) & here != 0 {
@@ -155,8 +156,9 @@ fn reads(insn: &iced_x86::Instruction, registers: u16, factory: &mut Instruction
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::{Code, Done, Room, Terms, run};
+    use super::super::run::{Code, Done, Room, run};
     use super::super::state::EarlierSaves;
+    use super::super::state::Terms;
     use super::*;
     use runtime_abi::{area, context};
 
@@ -175,8 +177,9 @@ mod tests {
         hot.extend((0x2000 - end).to_le_bytes());
         let mut cold = vec![0xe9]; // jmp end
         cold.extend(end.wrapping_sub(0x2005).to_le_bytes());
-        let code = Code { parts: [(&hot, 0x1000), (&cold, 0x2000)], relays: &[] };
-        let terms = Terms { scavenger: true, sibling: false, quantum: 1, text: (0, 0) };
+        let parts = [(&hot[..], 0x1000), (&cold[..], 0x2000)];
+        let code = Code { parts, relays: &[], jump: None };
+        let terms = Terms { scavenger: true, sibling: false, quantum: 1, vector_bytes: 16, text: (0, 0) };
         run(&code, &terms, &mut Room::default(), &mut Done::default(), known).is_ok()
     }
 

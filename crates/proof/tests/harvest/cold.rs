@@ -120,10 +120,12 @@ impl Specimen {
         let bytes = &self.rewritten;
         let map = mapping(bytes).0;
         let ip = piece.copy.ip();
-        let record = (0..get(bytes, map + 16, 8) as usize).map(|unit| map + 96 + 40 * unit).find(|&record| {
-            let twin = get(bytes, record + 8, 8);
-            (twin..twin + get(bytes, record + 28, 4)).contains(&ip)
-        });
+        let record = (0..get(bytes, map + 16, 8) as usize)
+            .map(|unit| map + get(bytes, map + 32, 8) as usize + 40 * unit)
+            .find(|&record| {
+                let twin = get(bytes, record + 8, 8);
+                (twin..twin + get(bytes, record + 28, 4)).contains(&ip)
+            });
         let record = record.expect("its unit");
         let mut at = map + get(bytes, record + 16, 8) as usize;
         for _ in 0..get(bytes, record + 32, 4) {

@@ -101,7 +101,8 @@ fn uleb(bytes: &[u8], at: &mut usize) -> usize {
 /// Where the mapping and the note's contents are.
 pub(crate) fn mapping(bytes: &[u8]) -> (usize, usize) {
     let find = |sign: &[u8]| bytes.windows(sign.len()).rposition(|window| window == sign).expect("a sign");
-    (find(b"GLNRTWIN"), find(b"Gleaner\0\x06\0\0\0") + 8)
+    let note = [b"Gleaner\0", &twin_format::VERSION.to_le_bytes()[..]].concat();
+    (find(b"GLNRTWIN"), find(&note) + 8)
 }
 
 pub(crate) fn pieces(original: &[u8], rewritten: &[u8], scavenger: bool) -> Vec<Piece> {

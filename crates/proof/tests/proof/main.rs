@@ -7,6 +7,7 @@ mod conventions;
 mod data_among_code;
 mod garbage;
 mod go;
+mod label_jumps;
 mod prefetch;
 mod restartable;
 mod return_addresses;

@@ -83,7 +83,8 @@ fn uleb(bytes: &[u8], at: &mut usize) -> u64 {
 impl Specimen {
     pub(crate) fn of(name: &str, original: Vec<u8>, mode: twin::Mode) -> Self {
         let rewritten = twin::rewrite(&original, None, mode).expect("a program that can be rewritten").bytes;
-        let note = find(&rewritten, b"Gleaner\0\x06\0\0\0").expect("a note") + 8;
+        let sign = [b"Gleaner\0", &twin_format::VERSION.to_le_bytes()[..]].concat();
+        let note = find(&rewritten, &sign).expect("a note") + 8;
         let map = get(&rewritten, note + 8, 8) as usize;
         let mut specimen =
             Self { name: name.into(), original, rewritten, units: Vec::new(), tables: Vec::new(), map, note };

@@ -241,7 +241,12 @@ unsafe fn by_itself(
             // SAFETY: as above.
             let mut call = || unsafe { handler(signal, info, context) };
             if sys::gettid() == area.tid.load(Relaxed) {
+                // It may have been interrupted before a computed jump.
+                let scratch: [u64; 3] = core::array::from_fn(|i| area.twin.scratch[i].load(Relaxed));
                 call();
+                for (to, from) in area.twin.scratch.iter().zip(scratch) {
+                    to.store(from, Relaxed);
+                }
             } else {
                 with_an_area(area, call);
             }

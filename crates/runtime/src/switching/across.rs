@@ -32,6 +32,10 @@ use runtime_abi::area as a;
 
 /// Bytes of code that are looked at behind an address: they lie in its page.
 const LOOKED_AT: usize = 16;
+/// What a guest's budget is charged for the way through here, in cycles: capturing and giving back
+/// all registers takes most of it. Uncharged, an interpreter whose every operation comes through
+/// here would be aboard many times as long as its budget says.
+const CYCLES: usize = 100;
 
 /// Compares what the table at r11 has of the page that rdx points to with that of a page of twins,
 /// which eax holds afterwards; ecx has the table's.
@@ -182,7 +186,8 @@ global_asm!(
     look_for_twin!(),
     "jne 60f",
     // It stays aboard.
-    "50: test r10d, r10d",
+    "50: sub dword ptr gs:[{BUDGET}], {CYCLES}",
+    "test r10d, r10d",
     "je 51f",
     "mov gs:[{S1}], rdx",
     "mov gs:[{RESUME}], r8",
@@ -254,7 +259,7 @@ global_asm!(
     "gleaner_across_end:",
     "98: mov rax, rbx",
     "99: jmp gleaner_leave_home",
-    S0 = const a::SCRATCH[0], S1 = const a::SCRATCH[1],
+    S0 = const a::SCRATCH[0], S1 = const a::SCRATCH[1], BUDGET = const a::BUDGET, CYCLES = const CYCLES,
     DEFERRED = const offset_of!(Area, switching.deferred), RESUME = const offset_of!(Area, switching.resume),
     REGION = const offset_of!(Area, region), TWIN_PAGES = const offset_of!(Region, twin_pages),
     TWIN_ENTRIES = const offset_of!(Region, twin_entries), HASH = const HASH, INDEX_BITS = const INDEX_BITS, PROBES = const PROBES,

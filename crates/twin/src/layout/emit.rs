@@ -31,6 +31,8 @@ pub(crate) struct Twin {
     pub layout: Layout,
     pub inserted: Insertions,
     pub tables: Vec<TwinTable>,
+    /// Where its label table lies, if it has one.
+    pub label_table: Option<u64>,
     pub address: u64,
 }
 
@@ -89,6 +91,23 @@ impl Twins<'_, '_> {
                 }
                 None => bytes.extend(to.to_le_bytes()),
             }
+        }
+        Ok(bytes)
+    }
+
+    /// The unit's labels that have twins, ascending: offsets in the original.
+    pub(crate) fn labels(&self, unit: usize) -> impl Iterator<Item = u32> + '_ {
+        let insns = &self.module.decoded[unit].insns;
+        self.module.labels(unit).filter(|&at| index_at(insns, at).is_some())
+    }
+
+    /// A unit's label table, which lies at an address, as bytes.
+    pub(crate) fn label_table_bytes(&self, unit: usize, table: u64) -> Result<Vec<u8>, TwinError> {
+        let mut bytes = vec![0; label_table_size(self.module, unit) as usize];
+        for at in self.labels(unit) {
+            let to = self.destination(unit, Svma(self.module.units[unit].start.0 + u64::from(at)));
+            let distance = i32::try_from(to.wrapping_sub(table) as i64).map_err(|_| TOO_FAR)?;
+            bytes[4 * at as usize..][..4].copy_from_slice(&distance.to_le_bytes());
         }
         Ok(bytes)
     }
@@ -194,6 +213,11 @@ impl Twins<'_, '_> {
     }
 }
 
+/// The bytes of a unit's label table: four for each of the unit's.
+pub(crate) fn label_table_size(module: &Module<'_>, unit: usize) -> u64 {
+    4 * u64::from(module.units[unit].size)
+}
+
 struct Writer<'o> {
     out: &'o mut [u8],
     at: usize,
@@ -227,6 +251,7 @@ impl Writer<'_> {
             Reference::TextBegin => distance(text.address)?,
             Reference::TextSize => i32::try_from(text.size).map_err(|_| TOO_FAR)?,
             Reference::Address(to) => distance(to)?,
+            Reference::LabelTable => distance(twin.label_table.ok_or(TOO_FAR)?)?,
             Reference::Across(to) => distance(self.address + u64::from(other + to))?,
             Reference::Before(index) => {
                 distance(self.address + u64::from(twin.layout.offsets[index as usize]))?

@@ -15,6 +15,8 @@ pub(crate) enum Reference {
     TextSize,
     /// The distance to an address, from the end of these four bytes.
     Address(u64),
+    /// The distance to the unit's label table, from the end of these four bytes.
+    LabelTable,
     /// The distance to a place in the same piece's other part, from the end of these four bytes;
     /// the number is the place's offset in that part.
     Across(u32),
@@ -196,6 +198,10 @@ impl Insertions {
         let begin = nth.checked_sub(1).map_or(0, |before| self.cold_ends[before].1) as usize;
         let end = self.cold_ends[nth].1 as usize;
         (&self.cold.bytes[begin..end], references(&self.cold, begin, end))
+    }
+    /// Whether code in line refers to the unit's label table.
+    pub(crate) fn use_label_table(&self) -> bool {
+        self.hot.references.iter().any(|&(_, to)| to == Reference::LabelTable)
     }
     /// Yields that the mapping lists, with the indices of the instructions they stand before.
     pub(crate) fn yields(&self) -> &[(u32, ListedYield)] {

@@ -16,6 +16,7 @@ use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::select::sites::{Bounds, LoadReach, SiteChoice, Sites};
 use crate::yields::bounds::{self, Bounded, SitesOfUnit};
 use crate::yields::hoisted_saves::HoistedSaves;
+use crate::yields::label_jumps::to_label;
 use crate::yields::leaves::{leave, return_check};
 use crate::yields::operands::{self, Operand};
 use crate::yields::registers::dead_register;
@@ -228,6 +229,12 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     piece.append(&hoisted_save(to, base == Some(to), ahead));
                 }
             }
+            if self.computed_jump_at(&work, index) {
+                let unit = &self.module.units[work.unit];
+                if let Some(jump) = to_label(&work.instructions[index], (unit.start.0, unit.size)) {
+                    piece.append(&jump);
+                }
+            }
             if self.bounds.is_some() {
                 let taken = begins.or(base).map_or(RegSet::EMPTY, RegSet::general);
                 self.keep_aboard(&mut work, index, (live, taken), &mut piece, &mut insertions);
@@ -246,6 +253,16 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
         } else {
             None
         }
+    }
+
+    /// Whether an instruction is a jump that may lead to a label of its unit.
+    fn computed_jump_at(&self, work: &UnitWork<'_>, index: usize) -> bool {
+        let insn = &self.module.decoded[work.unit].insns[index];
+        insn.flow == Flow::JumpIndirect
+            && insn.rip_displacement == 0
+            && !self.facts.early[work.unit]
+            && !work.tables.iter().any(|table| table.jump_at == insn.at)
+            && self.module.labels(work.unit).next().is_some()
     }
 
     /// Whether a primary has a spin yield before an instruction.

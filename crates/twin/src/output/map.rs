@@ -6,10 +6,9 @@ use crate::layout::insertions::Spot;
 use crate::layout::{InstructionForm, escapes_after, size_in_form};
 use crate::modes::mode::Mode;
 use crate::select::{EntryChoice, UnitChoice};
-use image::code::insn::index_at;
 use rayon::prelude::*;
 use twin_format::stream::{Gap, Item, encode_cold_parts};
-use twin_format::{Mapping, Note, Table, Unit, YieldRow, Yields};
+use twin_format::{LabelTable, Mapping, Note, Table, Unit, YieldRow, Yields};
 
 /// The note: where the mapping lies in the file.
 pub(crate) fn note(mode: Mode<'_>, offset: u64, size: u64, original_size: u64) -> Vec<u8> {
@@ -40,16 +39,18 @@ pub(crate) fn write(twins: &Twins<'_, '_>, choices: &[UnitChoice], mode: Mode<'_
     let tables = listed.iter().flat_map(|&(unit, twin)| tables(twins, unit, twin));
     let labels = listed.iter().flat_map(|&(unit, _)| {
         let start = twins.module.units[unit].start.0;
-        let insns = &twins.module.decoded[unit].insns;
-        let labels = twins.module.labels(unit).filter(|&at| index_at(insns, at).is_some());
-        labels.map(move |at| start + u64::from(at))
+        twins.labels(unit).map(move |at| start + u64::from(at))
     });
+    let label_table =
+        |&(unit, twin): &(usize, &Twin)| Some((twins.module.units[unit].start.0, twin.label_table?));
+    let label_tables = listed.iter().filter_map(label_table).map(|(unit, at)| LabelTable { unit, at });
     Mapping {
         mode: mode.number(),
         units: units.collect(),
         tables: tables.collect(),
         yields: yields(&listed),
         labels: labels.collect(),
+        label_tables: label_tables.collect(),
     }
     .encode()
 }

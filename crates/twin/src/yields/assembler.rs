@@ -232,8 +232,28 @@ impl Assembler {
     }
     /// `lea register, [rip + the first twin]`
     pub(crate) fn load_text_begin(&mut self, register: Register) {
+        self.load_address(register, Reference::TextBegin);
+    }
+    /// `lea register, [rip + …]`
+    pub(crate) fn load_address(&mut self, register: Register, of: Reference) {
         self.raw(&[Self::wide(register, 0), 0x8d, 0x05 | (register as u8 & 7) << 3]);
-        self.refer(Reference::TextBegin);
+        self.refer(of);
+    }
+    /// `cmp register, number`
+    pub(crate) fn compare_with_number(&mut self, register: Register, number: u32) {
+        self.raw(&[Self::wide(0, register), 0x81, 0xf8 | register as u8 & 7]);
+        self.raw(&number.to_le_bytes());
+    }
+    /// `movsxd register, dword [base + index * 4]`, the base being no `rbp` or `r13`, the index no
+    /// `rsp`.
+    pub(crate) fn load_signed(&mut self, register: Register, base: Register, index: Register) {
+        let rex = Self::wide(register, base) | (index >> 3 << 1) as u8;
+        self.raw(&[rex, 0x63, 0x04 | (register as u8 & 7) << 3]);
+        self.raw(&[0x80 | (index as u8 & 7) << 3 | base as u8 & 7]);
+    }
+    /// `test register, register`
+    pub(crate) fn test(&mut self, register: Register) {
+        self.raw(&[Self::wide(register, register), 0x85, 0xc0 | ((register as u8 & 7) * 9)]);
     }
     fn refer(&mut self, to: Reference) {
         let here = self.here() as u32;
@@ -283,6 +303,9 @@ impl Assembler {
     }
     pub(crate) fn jump_if_below(&mut self, label: Label) {
         self.jump_by(0x72, &[0x0f, 0x82], label);
+    }
+    pub(crate) fn jump_if_not_below(&mut self, label: Label) {
+        self.jump_by(0x73, &[0x0f, 0x83], label);
     }
     pub(crate) fn jump_if_negative(&mut self, label: Label) {
         self.jump_by(0x78, &[0x0f, 0x88], label);

@@ -148,6 +148,7 @@
 pub(crate) mod assembler;
 pub(crate) mod bounds;
 pub(crate) mod hoisted_saves;
+pub(crate) mod label_jumps;
 pub(crate) mod leaves;
 pub(crate) mod load_store_balance;
 pub(crate) mod operands;
