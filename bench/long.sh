@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # What a long profile takes: the memory of the profiler, the memory that it adds to the program, and
-# the bytes of the record, after ten minutes. Each program runs once as it is, for as long, and once
-# profiled; its memory and the profiler's are the highest that the kernel noted, asked for each
+# the bytes of the record, after ten minutes. Each program runs once as it is, for a minute, and
+# once profiled; its memory and the profiler's are the highest that the kernel noted, asked for each
 # second. Nothing here is a time, so the programs run beside each other. Variables: SECONDS_EACH,
-# PROGRAMS (which).
+# SECONDS_ALONE, PROGRAMS (which).
 #
 # To add a program: a function that makes it run for $1 seconds by "${@:2}" in front of it.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-seconds=${SECONDS_EACH:-600}
+seconds=${SECONDS_EACH:-600} alone=${SECONDS_ALONE:-60}
 cc -O2 -pthread -o "$work/labelled" "$root/bench/programs/labelled.c" -lm
 cc -O2 -o "$work/join" "$root/bench/programs/join.c"
 awk 'BEGIN { srand(7); for (i = 0; i < 1200000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
@@ -84,10 +84,10 @@ below() {
     echo "$most"
 }
 
-# watched NAME LOG COMMAND...: runs it; "own below" at the highest, in bytes, to LOG
+# watched NAME SECONDS LOG COMMAND...: runs it; "own below" at the highest, in bytes, to LOG
 watched() {
-    local log=$2 own=0 under=0 now pid
-    ( "$1_run" "$seconds" "${@:3}" ) >/dev/null 2>"$log.err" &
+    local log=$3 own=0 under=0 now pid
+    ( "$1_run" "$2" "${@:4}" ) >/dev/null 2>"$log.err" &
     pid=$!
     while kill -0 "$pid" 2>/dev/null && [ -e "/proc/$pid" ]; do
         now=$(highest "$pid"); [ "${now:-0}" -le "$own" ] || own=$now
@@ -99,8 +99,8 @@ watched() {
 }
 
 one() {
-    watched "$1" "$work/$1.alone"
-    watched "$1" "$work/$1.profiled" "$gleaner" profile -q -o "$work/$1.json" --
+    watched "$1" "$alone" "$work/$1.alone"
+    watched "$1" "$seconds" "$work/$1.profiled" "$gleaner" profile -q -o "$work/$1.json" --
 }
 
 for program in $programs; do one "$program" & done
