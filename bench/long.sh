@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a long profile takes: the memory of the profiler, the memory that it adds to the program, and
-# the bytes of the record, after ten minutes. Each program runs once as it is, for a minute, and
-# once profiled; its memory and the profiler's are the highest that the kernel noted, asked for each
+# What a long profile takes: the memory of the profiler, the memory that it adds to the program,
+# and the bytes of the record, after ten minutes. Each program runs once as it is, for a minute,
+# and once profiled; its memory and the profiler's are the most that the kernel told, asked twice a
 # second. Nothing here is a time, so the programs run beside each other. Variables: SECONDS_EACH,
 # SECONDS_ALONE, PROGRAMS (which).
 #
@@ -71,28 +71,31 @@ threads_run() { exec "${@:2}" "$work/threads" "$1"; }
 turns_run() { exec "${@:2}" bash "$work/turns.sh" "$1" "$work/text"; }
 programs=${PROGRAMS:-python3 join threads turns}
 
-# highest PID: bytes, of that process or, with `below`, of the largest one below it
-highest() { awk '/^VmHWM/ { print $2 * 1024 }' "/proc/$1/status" 2>/dev/null || true; }
+# below PID: all processes below it
 below() {
-    local pid child most=0 mine
-    for pid in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
-        for child in "$(highest "$pid")" "$(below "$pid")"; do
-            mine=${child:-0}
-            [ "$mine" -le "$most" ] || most=$mine
-        done
+    local child
+    for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+        echo "$child"
+        below "$child"
     done
-    echo "$most"
+}
+# memory PID...: bytes; what processes share counts once
+memory() {
+    local pid
+    for pid in "$@"; do cat "/proc/$pid/smaps_rollup" 2>/dev/null || true; done | awk '/^Pss:/ { sum += $2 } END { print 1024 * sum }'
 }
 
-# watched NAME SECONDS LOG COMMAND...: runs it; "own below" at the highest, in bytes, to LOG
+# watched NAME SECONDS LOG COMMAND...: runs it; bytes at the most, of the process that was started
+# and of all that are below it, to LOG
 watched() {
     local log=$3 own=0 under=0 now pid
     ( "$1_run" "$2" "${@:4}" ) >/dev/null 2>"$log.err" &
     pid=$!
-    while kill -0 "$pid" 2>/dev/null && [ -e "/proc/$pid" ]; do
-        now=$(highest "$pid"); [ "${now:-0}" -le "$own" ] || own=$now
-        now=$(below "$pid"); [ "${now:-0}" -le "$under" ] || under=$now
-        sleep 1
+    while [ -e "/proc/$pid/smaps_rollup" ] && kill -0 "$pid" 2>/dev/null; do
+        now=$(memory "$pid"); [ "$now" -le "$own" ] || own=$now
+        # shellcheck disable=SC2046 # several words
+        now=$(memory $(below "$pid")); [ "$now" -le "$under" ] || under=$now
+        sleep 0.5
     done
     wait "$pid" || true
     echo "$own $under" >"$log"
@@ -111,7 +114,7 @@ wait
     for program in $programs; do
         awk -v name="$program" -v bytes="$(stat -c %s "$work/$program.json")" '
             function mb(n) { return sprintf("%.1f MB", n / 1e6) }
-            { most[NR] = $1 > $2 ? $1 : $2; own[NR] = $1; under[NR] = $2 }
+            { most[NR] = $1 + $2; own[NR] = $1; under[NR] = $2 }
             END { added = own[2] + under[2] - most[1]
                   printf "| %s | %s | %s | %s | %s | %s | %s |\n", name, mb(most[1]), mb(under[2]), mb(own[2]), mb(added), mb(64e6 + 0.02 * most[1]), mb(bytes) }' \
             "$work/$program.alone" "$work/$program.profiled"

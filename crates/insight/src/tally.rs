@@ -72,6 +72,8 @@ pub struct PlaceTally {
     pub kept: Vec<Kept>,
     /// Samples in the kernel that were kept, with the registers with which it was entered.
     pub kept_in_kernel: Vec<Kept>,
+    /// Some of those were given up for other places: it has as many from now on.
+    is_thinned: bool,
 }
 
 /// A file or area that is mapped somewhere.
@@ -139,8 +141,11 @@ const KEPT_OF_PLACE: u64 = 4096;
 const KEPT_OF_OTHERS: u64 = 1024;
 /// Samples kept of one place from which the kernel was entered: these tell who made memory.
 const KEPT_IN_KERNEL: u64 = 128;
-/// Samples kept of all places together: 40 MiB.
-const KEPT: usize = (40 << 20) / size_of::<Kept>();
+/// Samples kept of all places together: 16 MiB. Then places give up half of theirs, so that there
+/// is room for what a program does later.
+const KEPT: usize = (16 << 20) / size_of::<Kept>();
+/// But no place goes below this number.
+const KEPT_AT_LEAST: usize = 256;
 
 impl Default for Tally {
     fn default() -> Self {
@@ -211,19 +216,42 @@ impl Tally {
         };
         *count += 1;
         let near = || sample.registers.map_or_else(AllNear::default, |r| self.heaps.near(sample.process, &r));
-        if *count <= most && self.kept < KEPT {
+        if *count <= most && self.kept < KEPT && !tally.is_thinned {
+            // What a vector asks for in advance would be as much again.
+            if kept.len() == kept.capacity() {
+                kept.reserve_exact(kept.len() / 4 + 4);
+            }
             kept.push(Kept { sample, near: near() });
             self.kept += 1;
+            if self.kept == KEPT {
+                self.thin();
+            }
         } else if let Some(replaced) = Some(kept.len() as u64).filter(|&kept| kept > 0) {
             // Each of those seen so far is kept with the same probability.
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
+            self.random = stepped(self.random);
             let chosen = self.random % *count;
             if chosen < replaced {
                 kept[chosen as usize] = Kept { sample, near: near() };
             }
         }
+    }
+
+    /// Places with many kept samples give up half of them, chosen evenly.
+    fn thin(&mut self) {
+        let mut random = self.random;
+        for tally in self.places.values_mut() {
+            for kept in [&mut tally.kept, &mut tally.kept_in_kernel] {
+                let most = (kept.len() / 2).max(KEPT_AT_LEAST);
+                tally.is_thinned |= kept.len() > most;
+                while kept.len() > most {
+                    random = stepped(random);
+                    kept.swap_remove((random % kept.len() as u64) as usize);
+                    self.kept -= 1;
+                }
+                kept.shrink_to_fit();
+            }
+        }
+        self.random = random;
     }
 
     /// A load was stopped: who was about to execute it and when, what it reads, and the ticks that
@@ -241,6 +269,14 @@ impl Tally {
             probes.push(Probe { kept, address, ticks });
         }
     }
+}
+
+/// The next of a sequence of numbers by chance (xorshift).
+fn stepped(mut random: u64) -> u64 {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    random
 }
 
 #[cfg(test)]
@@ -303,5 +339,29 @@ mod tests {
             tally.places[&place].kept.len() as u64
         };
         assert_eq!((kept_at(0), kept_at(places - 1)), (KEPT_OF_PLACE, KEPT_OF_OTHERS));
+    }
+
+    #[test]
+    fn what_comes_later_has_room_too() {
+        let mut tally = tally_with_a_mapping();
+        // Twice as much as there is room for.
+        let places = 2 * KEPT as u64 / KEPT_OF_OTHERS;
+        for place in 0..places {
+            for time in 0..KEPT_OF_OTHERS {
+                tally.count(sample(0x1010 + place, time, false));
+            }
+        }
+        let kept_at = |place| {
+            let place = Place { what: MappedId(0), offset: FileOffset(0x510 + place) };
+            &tally.places[&place].kept
+        };
+        assert!(
+            tally.kept <= KEPT && tally.kept == (0..places).map(|place| kept_at(place).len()).sum::<usize>()
+        );
+        assert!(kept_at(places - 1).len() >= KEPT_AT_LEAST, "{}", kept_at(places - 1).len());
+        let first = kept_at(0);
+        assert!((KEPT_AT_LEAST..=KEPT_OF_OTHERS as usize / 2).contains(&first.len()), "{}", first.len());
+        let late = first.iter().filter(|kept| kept.sample.time_ns >= KEPT_OF_OTHERS / 2).count();
+        assert!((first.len() * 3 / 8..=first.len() * 5 / 8).contains(&late), "{late} of {}", first.len());
     }
 }
