@@ -14,8 +14,8 @@ use crate::elf::relocations::Relocation;
 use rayon::prelude::*;
 use units::Svma;
 
-/// Fewer addresses of one unit in a row are more often a switch, whose table was not believed, than
-/// an interpreter's operations.
+/// Fewer addresses of one unit in a row may be there by chance. A switch whose table was not
+/// believed has as many, and its cases are labels, too.
 const LEAST_IN_A_ROW: usize = 4;
 
 /// An address in the data: where it stands, and the unit and offset that it leads to.
