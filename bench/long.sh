@@ -9,7 +9,6 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 seconds=${SECONDS_EACH:-600} alone=${SECONDS_ALONE:-60}
-cc -O2 -pthread -o "$work/labelled" "$root/bench/programs/labelled.c" -lm
 cc -O2 -o "$work/join" "$root/bench/programs/join.c"
 awk 'BEGIN { srand(7); for (i = 0; i < 1200000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
 

@@ -5,6 +5,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 gleaner = sys.argv[1]
@@ -48,11 +49,11 @@ def descendants(pid):
 class Progress:
     """Of a process, looked at again and again."""
     def __init__(self):
-        self.begin, self.pid, self.bytes, self.until = time.monotonic(), None, 0, time.monotonic()
+        self.begin, self.bytes, self.until = time.monotonic(), 0, time.monotonic()
     def look(self, pid):
         now = moved(pid) if pid else None
         if now is not None:
-            self.pid, self.bytes, self.until = pid, max(now, self.bytes), time.monotonic()
+            self.bytes, self.until = max(now, self.bytes), time.monotonic()
     def rate(self):
         return self.bytes / max(self.until - self.begin, 1e-3)
 
@@ -65,8 +66,7 @@ def scavenger_of(pid, name):
         except (FileNotFoundError, ProcessLookupError):
             continue
         if name in status.splitlines()[0] or any(name.encode() in word for word in line[:1]):
-            if "\nPPid:" in status and child != pid:
-                yield child
+            yield child
 
 def client():
     """Works with redis until it has had its answers; how long that took."""
@@ -85,7 +85,6 @@ def watched(process, of_client, look):
     """How long the primary's work took."""
     begin = time.monotonic()
     if of_client:
-        import threading
         result = []
         thread = threading.Thread(target=lambda: result.append(client()))
         thread.start()
@@ -100,7 +99,6 @@ def watched(process, of_client, look):
     return time.monotonic() - begin
 
 def beside(prefix, primary, scavenger):
-    progress = Progress()
     with open("beside", "wb") as out, open(os.devnull, "wb") as none:
         other = subprocess.Popen(CPU + prefix + words(SCAVENGERS[scavenger]), stdout=out, stderr=none)
         process = subprocess.Popen(CPU + words(PRIMARIES[primary]), stdout=none, stderr=none)
@@ -125,13 +123,11 @@ def harvested(primary, scavenger, percent):
     with open(os.devnull, "wb") as none:
         process = subprocess.Popen(command + words(PRIMARIES[primary]), stdout=none, stderr=none)
         took = watched(process, primary == "redis", look)
-    record = json.load(open("run.json"))
     if primary != "redis":
-        took = record["wall"]["value"] / 1e9 if record["wall"]["unit"] == "ns" else record["wall"]["value"]
-    return took, progress.rate(), record
+        took = json.load(open("run.json"))["wall"]["value"]
+    return took, progress.rate()
 
 def alone(command, seconds):
-    progress = Progress()
     with open("alone", "wb") as out, open(os.devnull, "wb") as none:
         process = subprocess.Popen(CPU + words(command), stdout=out, stderr=none)
         progress = Progress()
@@ -161,7 +157,7 @@ def main():
         for scavenger in scavengers:
             row, paces = [], {}
             for percent in ALLOWED:
-                took, rate, _ = harvested(primary, scavenger, percent)
+                took, rate = harvested(primary, scavenger, percent)
                 row += [f"{took / base:.3f}", f"{rate / rates[scavenger]:.3f}"]
                 paces[percent] = rate / rates[scavenger]
                 cells += 1

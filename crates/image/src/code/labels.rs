@@ -64,8 +64,7 @@ pub(crate) fn candidates(
 }
 
 /// Whether a unit that was decoded from its labels, too, hangs together as well as without. Jump
-/// tables that are found only then are by what may be no code: a switch, whose table was not
-/// believed, has no labels.
+/// tables that are found only then are by what may be no code.
 pub(crate) fn fit(without: &Decoded, with: &Decoded) -> bool {
     !with.overlaps
         && with.undecoded.len() <= without.undecoded.len()
