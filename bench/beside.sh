@@ -141,7 +141,7 @@ one_run() {
         # Its work is done in libraries.
         [ "$name" != pocketsphinx ] || set -- --libraries libpocketsphinx,libsphinxbase "$@"
         [[ " $* " == *" --max-slowdown "* ]] || set -- --max-slowdown "$slowdown" "$@"
-        set -- "$gleaner" harvest --ring "$count" --home-cpus "$other,$cpu" "$@" "${commands[@]}" --
+        set -- "$gleaner" harvest --stay-aboard --ring "$count" --home-cpus "$other,$cpu" "$@" "${commands[@]}" --
         ;;
     *) set -- ;;
     esac

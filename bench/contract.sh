@@ -23,7 +23,7 @@ alone() { watched 0 taskset -c "$cpu" $(command_of "$1") "$work/progress.0"; }
 with() { # PRIMARY GUEST SHARE
     local scavengers=()
     for file in $(files "$copies" | tail -n +2); do scavengers+=(--scavenger "$(command_of "$2") $file"); done
-    watched "$copies" taskset -c "$cpu" "$gleaner" harvest --max-slowdown "$3%" --home-cpus "$home" --record "$work/run.json" \
+    watched "$copies" taskset -c "$cpu" "$gleaner" harvest --stay-aboard --max-slowdown "$3%" --home-cpus "$home" --record "$work/run.json" \
         "${scavengers[@]}" -- $(command_of "$1") "$work/progress.0"
 }
 told() { "$gleaner" show "$work/run.json" ".slowdown.share" 2>/dev/null | tr '\t' ' ' | head -1; }

@@ -40,7 +40,7 @@ one() {
 harvested() {
     local scavengers=()
     for number in $(seq "$1"); do scavengers+=(--scavenger "$(one "$number")"); done
-    taskset -c "$cpu" "$gleaner" harvest --max-slowdown 1000000% --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- $(one 0)
+    taskset -c "$cpu" "$gleaner" harvest --stay-aboard --max-slowdown 1000000% --ring "$1" --home-cpus "$home" --choose chases "${scavengers[@]}" -- $(one 0)
 }
 by_hand() { taskset -c "$cpu" "$work/limit" "$area" "$mib" $(($1 + 1)) $(files "$1"); }
 mapped() { taskset -c "$cpu" "$work/mapped" "$mib" $(($1 + 1)) "$shared" $(files "$1"); }

@@ -32,7 +32,7 @@ way() {
         commands+=(--scavenger "$work/$scavenger $mib 0 $work/progress.$i")
     done
     if [ "$name" = harvested ]; then
-        set -- "$gleaner" harvest --ring "$count" --home-cpus "$other" "$@" "${commands[@]}" --
+        set -- "$gleaner" harvest --stay-aboard --ring "$count" --home-cpus "$other" "$@" "${commands[@]}" --
     else
         for file in "${files[@]}"; do
             "$work/$scavenger" "$mib" 0 "$file" >/dev/null &

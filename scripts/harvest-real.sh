@@ -111,7 +111,7 @@ scavenger() {
     echo "exit code $status" >>"$base/expected"
     printf -v command '%q ' "$@"
     rm -f "$base/run.json" "$base/output"
-    (fresh && before && clean /usr/bin "$gleaner" harvest "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$program" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
+    (fresh && before && clean /usr/bin "$gleaner" harvest --stay-aboard "${choice[@]}" --scavenger "$command" --scavenger-out "$base/output" --record "$base/run.json" -- "$base/chaser" "$(basename "$program" | cut -c1-15)") >"$base/primary" 2>&1 </dev/null && status=0 || status=$?
     # The primary ends with 4 once its company has ended, with 5 where it never saw any; the record
     # says how that ended.
     if [ "$status" != 4 ] && [ "$status" != 5 ]; then echo "the primary ended with $status: $(cat "$base/primary")" >>"$base/output"; fi
@@ -133,7 +133,7 @@ itself() { # ROLE NAME PROGRAM ARG… OPTION [VALUE]: what harvests is at the en
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/expected"
     status=0
-    (fresh && before && clean /usr/bin "$gleaner" -q harvest "${choice[@]}" "${options[@]}" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
+    (fresh && before && clean /usr/bin "$gleaner" -q harvest --stay-aboard "${choice[@]}" "${options[@]}" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/output"
     verdict "$name" "$role" "$base/expected" "$base/output" "$began"
 }

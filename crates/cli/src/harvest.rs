@@ -1,6 +1,7 @@
 //! `gleaner harvest`: runs a program, and others in its memory stalls.
 
 mod args;
+mod costs;
 mod ended;
 mod explain;
 mod live;
@@ -21,10 +22,13 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     crate::room::look_for_harvest()?;
     let participants = args.participants().map_err(|e| refused(&e))?;
     participants.check().map_err(|e| refused(&e.into()))?;
-    let home_cpus = args.home_cpus();
-    launch::check_home(home_cpus.as_deref().unwrap_or_default()).map_err(|e| refused(&e.into()))?;
+    let homes = args.homes();
+    launch::check_home(homes.cpus.as_deref().unwrap_or_default()).map_err(|e| refused(&e.into()))?;
     if !args.dry_run {
         launch::check_host().map_err(|e| refused(&e.into()))?;
+    }
+    if args.takes_usual_costs() {
+        costs::measure_if_missing(console);
     }
     let request = args.request(&participants);
     let mut progress = preparing::Preparing::new(console);
@@ -45,8 +49,7 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     let mut live = live::Live::open(args.live);
     let begin = lab::inherited::at_start();
     let inherited = Inherited { ignored: begin.ignored, blocked: begin.blocked, closed: begin.closed };
-    let outcome =
-        prepared.run(home_cpus, inherited, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
+    let outcome = prepared.run(homes, inherited, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(report::record(&prepared, &outcome));
     for line in ended::troubles(&document.body) {

@@ -88,6 +88,8 @@ pub(crate) struct MeasureArgs {
 impl MeasureArgs {
     /// These experiments, and no choice beyond that.
     pub(crate) fn only(experiments: &[&str]) -> Self {
+        let known = |name: &&str| catalogue::ALL.iter().any(|entry| entry.name == *name);
+        debug_assert!(experiments.iter().all(known), "{experiments:?}");
         Self {
             experiments: experiments.iter().map(|&name| name.to_owned()).collect(),
             quick: false,

@@ -3,7 +3,8 @@
 //! To add one: its module declares `pub(crate) const ENTRY: Entry`, and [`ALL`] lists it.
 
 use crate::{
-    bandwidth, c2c, clock, latency, mlp, numa, prefetch, probe, rob, stride, threads, tlb, windows, yields,
+    bandwidth, c2c, clock, costs, latency, mlp, numa, prefetch, probe, rob, stride, threads, tlb, windows,
+    yields,
 };
 use records::machine::{Ending, Experiments};
 
@@ -29,9 +30,12 @@ pub const ALL: &[Entry] = &[
 /// What `gleaner probe` runs; no part of a whole measurement.
 pub const PROBE: Entry = probe::ENTRY;
 
-/// Those of a whole measurement and the probe.
+/// What `gleaner harvest` runs where there is no machine record.
+pub const COSTS: Entry = costs::ENTRY;
+
+/// Those of a whole measurement, the probe and the short costs.
 fn every() -> impl Iterator<Item = &'static Entry> {
-    ALL.iter().chain([&PROBE])
+    ALL.iter().chain([&PROBE, &COSTS])
 }
 
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -14,6 +14,7 @@ pub mod choices;
 mod cliff;
 mod clock;
 pub mod context;
+mod costs;
 mod crews;
 mod defect;
 mod effort;

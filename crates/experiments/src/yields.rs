@@ -19,7 +19,7 @@ use units::{Latency, Unit};
 
 /// What one switch saves, and from how many places in the code it switches.
 #[derive(Clone, Copy, Debug)]
-struct SwitchShape {
+pub(crate) struct SwitchShape {
     general_registers: u32,
     flags: bool,
     vector_registers: u32,
@@ -56,6 +56,28 @@ const SWITCHES: &[SwitchShape] = &[
     general(2, 4),
 ];
 
+impl SwitchShape {
+    pub(crate) fn rig(&self) -> Result<Box<dyn Rig>, Refused> {
+        let Self { general_registers: live, flags, vector_registers: vectors, sites } = *self;
+        Ok(Box::new(SwitchRig::new(load(&Spec::Switch { live, flags, vectors, sites })?)))
+    }
+
+    pub(crate) fn told(&self, cost: Latency) -> UserSwitch {
+        UserSwitch {
+            live: self.general_registers,
+            flags: self.flags,
+            vectors: self.vector_registers,
+            sites: self.sites,
+            cost,
+        }
+    }
+}
+
+/// Those whose jumps predict as in programs.
+pub(crate) fn switches_in_programs() -> Vec<SwitchShape> {
+    SWITCHES.iter().copied().filter(|shape| shape.sites == 2).collect()
+}
+
 const CALLS: [Call; 4] = [Call::Function, Call::ReadTsc, Call::SystemCall, Call::YieldToNobody];
 const WAYS: [(HandOverBy, HandOverMeans); 3] = [
     (HandOverBy::Futex, HandOverMeans::Futex),
@@ -78,9 +100,8 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
 
     ctx.stage(0.0, 0.5);
     let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
-    for &shape in SWITCHES {
-        let SwitchShape { general_registers: live, flags, vector_registers: vectors, sites } = shape;
-        rigs.push(Box::new(SwitchRig::new(load(&Spec::Switch { live, flags, vectors, sites })?)));
+    for shape in SWITCHES {
+        rigs.push(shape.rig()?);
     }
     for what in CALLS {
         let what = match what {
@@ -94,17 +115,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Yields, Refused> {
     let gathered = ctx.measure(rigs, block, blocks, 0.4);
     let costs: Vec<Latency> = gathered.series.iter().map(|s| ChaseResult::of(ctx, s).latency).collect();
     let (of_switches, of_calls) = costs.split_at(SWITCHES.len());
-    let user = SWITCHES
-        .iter()
-        .zip(of_switches)
-        .map(|(shape, cost)| UserSwitch {
-            live: shape.general_registers,
-            flags: shape.flags,
-            vectors: shape.vector_registers,
-            sites: shape.sites,
-            cost: cost.clone(),
-        })
-        .collect();
+    let user = SWITCHES.iter().zip(of_switches).map(|(shape, cost)| shape.told(cost.clone())).collect();
     let calls =
         CALLS.into_iter().zip(of_calls).map(|(what, cost)| CallCost { what, cost: cost.clone() }).collect();
 

@@ -1,8 +1,10 @@
 //! The machine record: the one that is named, or the one in the user's cache directory, where
-//! `gleaner measure` leaves it and where it replaces an older one unless that is better.
+//! `gleaner measure` leaves it and where it replaces an older one unless that is better. Where there
+//! is none, a harvest measures shortly, once, what plans need, and leaves that beside it.
 
 use crate::cache::{private_directory, user_directory};
 use crate::plan::prices::{assumed, from_machine};
+use records::host::Host;
 use records::machine::Machine;
 use records::plan::Prices;
 use records::{Document, ReadError};
@@ -14,6 +16,54 @@ pub fn usual_place() -> Option<PathBuf> {
     Some(user_directory()?.join("machine.json"))
 }
 
+/// Where a harvest leaves what it measured itself since there was no machine record.
+fn short_place() -> Option<PathBuf> {
+    Some(user_directory()?.join("prices.json"))
+}
+
+const NO_DIRECTORY: &str = "neither XDG_CACHE_HOME nor HOME is set";
+
+/// What prices come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Costs {
+    /// The record in its usual place, or what was measured for a harvest; else they are assumed.
+    #[default]
+    Usual,
+    Of(PathBuf),
+    Assumed,
+}
+
+/// Whether there is no record of this processor that plans could use.
+pub fn is_missing(host: &Host) -> bool {
+    let usual = usual_place().is_some_and(|path| path.exists());
+    !usual && short_record().is_none_or(|record| processor(&record.body.host) != processor(host))
+}
+
+fn short_record() -> Option<Document<Machine>> {
+    records::read(&short_place()?).ok()
+}
+
+/// Leaves what was measured shortly where the next harvest finds it, if it has all that plans need:
+/// what others on this machine have disturbed is measured again the next time.
+pub fn keep_short(document: &Document<Machine>) -> Kept {
+    let Some(path) = short_place() else { return Kept::Nowhere(NO_DIRECTORY.to_owned()) };
+    let missing =
+        from_machine(&path, document).assumed.into_iter().filter(|line| line.contains("gleaner measure"));
+    match missing.map(|line| figure(&line)).reduce(|all, next| format!("{all}, {next}")) {
+        Some(missing) => Kept::Nowhere(format!("not resolved: {missing}")),
+        None => write(&path, document),
+    }
+}
+
+/// What is assumed, of a line that says so.
+fn figure(line: &str) -> String {
+    line.split(" (").next().unwrap_or_default().to_owned()
+}
+
+fn processor(host: &Host) -> [Option<&String>; 2] {
+    [host.processor.name.get(), host.processor.microarchitecture.get()]
+}
+
 /// The prices of a plan, from a machine record if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachinePrices {
@@ -23,18 +73,24 @@ pub struct MachinePrices {
 }
 
 /// Reads prices from the record that was named, which must be sound. Without a name, reads the
-/// record in the usual place; if that is missing or damaged, the prices are assumed.
-pub fn read_prices(named: Option<&Path>) -> Result<MachinePrices, ReadError> {
+/// record in the usual place; if that is damaged, or there is none at all, the prices are assumed.
+pub fn read_prices(costs: &Costs) -> Result<MachinePrices, ReadError> {
     let read = |path: &Path| Ok(from_machine(path, &records::read::<Machine>(path)?));
-    if let Some(path) = named {
-        return Ok(MachinePrices { prices: read(path)?, damaged: None });
+    match costs {
+        Costs::Of(path) => return Ok(MachinePrices { prices: read(path)?, damaged: None }),
+        Costs::Assumed => return Ok(MachinePrices { prices: assumed("--assume-costs"), damaged: None }),
+        Costs::Usual => {}
     }
     let Some(path) = usual_place() else {
-        let why = "no directory for a machine record (neither XDG_CACHE_HOME nor HOME is set)";
+        let why = format!("no directory for a machine record ({NO_DIRECTORY})");
         return Ok(MachinePrices { prices: assumed(why), damaged: None });
     };
     if !path.exists() {
-        let prices = assumed(format!("no machine record in {}", path.display()));
+        let short = short_place().zip(short_record());
+        let prices = short.map_or_else(
+            || assumed(format!("no machine record in {}", path.display())),
+            |(path, record)| from_machine(&path, &record),
+        );
         return Ok(MachinePrices { prices, damaged: None });
     }
     Ok(match read(&path) {
@@ -60,7 +116,7 @@ pub enum Kept {
 pub fn keep(document: &Document<Machine>) -> Kept {
     match usual_place() {
         Some(path) => keep_at(&path, document),
-        None => Kept::Nowhere("neither XDG_CACHE_HOME nor HOME is set".to_owned()),
+        None => Kept::Nowhere(NO_DIRECTORY.to_owned()),
     }
 }
 
@@ -69,6 +125,10 @@ fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
     if let Some(why) = older.and_then(|older| better(&older, document)) {
         return Kept::Older(path.to_owned(), why);
     }
+    write(path, document)
+}
+
+fn write(path: &Path, document: &Document<Machine>) -> Kept {
     let directory = path.parent().unwrap_or(Path::new("."));
     if let Err(why) = private_directory(directory) {
         return Kept::Nowhere(records::plain(&why));
@@ -82,19 +142,15 @@ fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
 /// Why the older record is the better one, if it is: it has figures for plans that the newer one
 /// lacks, or as many of a run that was not stopped. A record of another processor is never better.
 fn better(older: &Document<Machine>, newer: &Document<Machine>) -> Option<String> {
-    let processor = |record: &Document<Machine>| {
-        let processor = &record.body.host.processor;
-        [&processor.name, &processor.microarchitecture].map(|fact| fact.get().cloned())
-    };
-    if processor(older) != processor(newer) {
+    if processor(&older.body.host) != processor(&newer.body.host) {
         return None;
     }
     let assumed = |record: &Document<Machine>| from_machine(Path::new(""), record).assumed;
     let (with_older, with_newer) = (assumed(older), assumed(newer));
     if with_newer.len() > with_older.len() {
-        let figure = |line: &String| line.split(" (").next().unwrap_or_default().to_owned();
-        let had: Vec<String> = with_older.iter().map(figure).collect();
-        let lacks: Vec<String> = with_newer.iter().map(figure).filter(|name| !had.contains(name)).collect();
+        let had: Vec<String> = with_older.iter().map(|line| figure(line)).collect();
+        let lacks: Vec<String> =
+            with_newer.iter().map(|line| figure(line)).filter(|name| !had.contains(name)).collect();
         return Some(format!("this run did not measure {}", lacks.join(", ")));
     }
     let stopped = newer.body.run.interrupted && !older.body.run.interrupted;

@@ -6,6 +6,7 @@
 mod bandwidth;
 mod c2c;
 mod clock;
+mod costs;
 mod latency;
 mod level;
 mod mlp;
@@ -23,6 +24,7 @@ mod yields;
 pub use bandwidth::{Bandwidth, Counting, LoadedCurve, LoadedPoint, StreamKind, StreamRate};
 pub use c2c::{CacheToCache, FalseSharing, Transfer, TransferClass};
 pub use clock::Clock;
+pub use costs::ShortCosts;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point, SingleLoads};
 pub use level::Level;
 pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Translated};
@@ -116,6 +118,9 @@ pub struct Experiments {
     pub bandwidth: Option<Outcome<Bandwidth>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c2c: Option<Outcome<CacheToCache>>,
+    /// Of `gleaner harvest` alone, where there was no machine record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Outcome<ShortCosts>>,
     /// Of `gleaner probe` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Outcome<FleetProbe>>,

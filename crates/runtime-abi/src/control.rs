@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -410,6 +410,8 @@ pub struct Control {
     /// CPUs for threads at home and for the supervisor, as a mask of the first 64; 0: as inherited.
     pub home_cpus_known: u32,
     pub home_cpus: u64,
+    /// Guests stay aboard even where they would get on faster on an idle CPU.
+    pub stay_aboard: u32,
     /// Signals (bit 0: signal 1) that the primary began with ignored, were it alone: the launcher
     /// has handlers for them, and what has a handler is not ignored any more in what is started.
     pub ignored: u64,

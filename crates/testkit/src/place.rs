@@ -67,14 +67,14 @@ impl Place {
     }
 
     /// `gleaner harvest` with these arguments. Libraries have twins only if they say so: it takes
-    /// some seconds to make those of libc, which few tests are about.
+    /// some seconds to make those of libc, which few tests are about. Nor is this machine measured.
     pub fn harvest(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&self.gleaner);
         command.arg("harvest");
         if !arguments.iter().any(|argument| matches!(*argument, "--libraries" | "--siblings")) {
             command.args(["--libraries", "none"]);
         }
-        command.args(arguments);
+        command.arg("--assume-costs").args(arguments);
         command
     }
 }

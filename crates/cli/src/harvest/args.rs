@@ -1,8 +1,9 @@
 //! The command line of `gleaner harvest`.
 
 use ::harvest::find::linked::Wanted;
+use ::harvest::machine_record::Costs;
 use ::harvest::plan::{Asked, Choice, MAX_ABSENCE_SECONDS, MAX_SLOWDOWN, Wishes};
-use ::harvest::session::{self, Commands, Participants, PlanSource, Request, SessionError};
+use ::harvest::session::{self, Commands, Homes, Participants, PlanSource, Request, SessionError};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use records::host::CpuList;
@@ -50,6 +51,11 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_name = "CPUS", value_parser = home_cpus)]
     home_cpus: Option<CpuList>,
 
+    /// Keep scavengers in the primary's stalls even where a CPU is idle and they would run faster
+    /// there; for measuring what stalls are worth, or to leave idle CPUs to others
+    #[arg(long, conflicts_with_all = ["siblings", "together"])]
+    stay_aboard: bool,
+
     /// How much slower the primary may become: the rate of its yields with guests, against the rate
     /// without, measured while it runs
     #[arg(long, value_name = "SHARE", default_value = "5%")]
@@ -61,9 +67,15 @@ pub(crate) struct HarvestArgs {
     max_absence: Time,
 
     /// Costs of misses and yields on this machine, as 'gleaner measure -o FILE' writes them
-    /// [default: the record that 'gleaner measure' leaves in the user's cache directory]
+    /// [default: the record that 'gleaner measure' leaves in the user's cache directory; without one,
+    /// what plans need is measured in two seconds, once]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
+
+    /// Assume the costs of a common machine where no record is named, rather than using or measuring
+    /// those of this one
+    #[arg(long, conflicts_with = "machine")]
+    assume_costs: bool,
 
     /// Choose sites by what 'gleaner profile -o FILE' saw these programs wait for; may be given
     /// several times, for the primary and for scavengers
@@ -242,7 +254,7 @@ impl HarvestArgs {
             Some(path) => PlanSource::Given(path.clone()),
             None => PlanSource::Made {
                 wishes: self.wishes(participants),
-                machine: self.machine.clone(),
+                costs: self.costs(),
                 profiles: self.profile.clone(),
             },
         };
@@ -271,8 +283,23 @@ impl HarvestArgs {
         }
     }
 
-    pub(super) fn home_cpus(&self) -> Option<Vec<u32>> {
-        self.home_cpus.as_ref().map(|cpus| cpus.iter().collect())
+    /// Where the plan's costs come from.
+    fn costs(&self) -> Costs {
+        match &self.machine {
+            Some(path) => Costs::Of(path.clone()),
+            None if self.assume_costs => Costs::Assumed,
+            None => Costs::Usual,
+        }
+    }
+
+    /// Whether the plan takes the costs of this machine, wherever they are.
+    pub(super) fn takes_usual_costs(&self) -> bool {
+        self.plan.is_none() && self.costs() == Costs::Usual
+    }
+
+    pub(super) fn homes(&self) -> Homes {
+        let cpus = self.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
+        Homes { cpus, stay_aboard: self.stay_aboard }
     }
 
     /// What is left out of the harvest, each once.

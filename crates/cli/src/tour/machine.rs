@@ -15,7 +15,7 @@ use records::tour::StepFigure;
 use units::Quantity;
 
 /// Of the catalogue, what the story and the harvest need.
-const EXPERIMENTS: [&str; 4] = ["latency", "mlp", "threads", "yields"];
+const EXPERIMENTS: [&str; 4] = ["latency", "mlp", "threads", "yield"];
 
 /// All customers.
 const AREA: &str = "128M";

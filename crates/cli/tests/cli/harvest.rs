@@ -408,6 +408,7 @@ fn a_primary_that_sleeps_often_has_guests() {
     // A guest that gives way at its loads, since they miss: one that takes its whole quantum is too
     // dear for a primary whose loads hit.
     let arguments = [
+        "--stay-aboard",
         "--choose",
         "every-load",
         "--max-slowdown",

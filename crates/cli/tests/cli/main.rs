@@ -26,6 +26,7 @@ mod handlers;
 mod harvest;
 mod harvest_says;
 mod hosts;
+mod idle_cpus;
 mod installed;
 mod kernel;
 mod libraries;

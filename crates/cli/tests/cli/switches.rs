@@ -182,7 +182,8 @@ fn a_forked_childs_are_off() {
 #[test]
 fn a_site_that_does_not_pay_is_switched_off() {
     let place = place();
-    let scavengers = ["--scavengers", "2 x ./p", "--max-slowdown", "5000%", "--record", "run.json"];
+    let scavengers =
+        ["--stay-aboard", "--scavengers", "2 x ./p", "--max-slowdown", "5000%", "--record", "run.json"];
     // Busy machines take their time.
     for steps in ["30000000", "100000000", "400000000"] {
         let primary = ["--choose", "every-load", "--", "./p", steps];

@@ -18,7 +18,7 @@
 //! Shots are fenced by LFENCE. CPUID, with which the experiment was first published, is measured
 //! beside it where no hypervisor intercepts it.
 
-mod effective;
+pub(crate) mod effective;
 mod line;
 mod shots;
 

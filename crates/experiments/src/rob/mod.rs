@@ -21,7 +21,7 @@
 //!
 //! To add a filler: a line in [`FILLERS`], and what it uses up in `meaning.rs`.
 
-mod meaning;
+pub(crate) mod meaning;
 
 use crate::cliff;
 use crate::context::{Context, Refused};
@@ -124,7 +124,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Rob, Refused> {
 }
 
 /// Gaps that grow by equal factors, `per_octave` for each doubling.
-fn coarse(per_octave: f64) -> Vec<u32> {
+pub(crate) fn coarse(per_octave: f64) -> Vec<u32> {
     let mut gaps: Vec<u32> = (0..100)
         .map(|i| 8.0 * 2f64.powf(f64::from(i) / per_octave))
         .take_while(|&g| g < FURTHEST_GAP * 0.97)

@@ -128,6 +128,8 @@ pub struct Harvest {
     pub contract: Option<Contract>,
     /// CPUs (below 64) for scavengers at home and for the supervisor; none: those of the primary.
     pub home_cpus: Option<Vec<u32>>,
+    /// Guests stay aboard even where they would get on faster on an idle CPU.
+    pub stay_aboard: bool,
     pub after: After,
     /// How long a guest may be aboard before it goes home once, so that its signals are served.
     pub recall: Duration,
@@ -157,6 +159,7 @@ impl Harvest {
             ring: 8,
             contract: None,
             home_cpus: None,
+            stay_aboard: false,
             after: After::Kill,
             recall: Duration::from_millis(100),
             watch_every: Duration::from_millis(200),

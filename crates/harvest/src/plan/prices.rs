@@ -6,7 +6,7 @@
 //! its default here.
 
 use records::Document;
-use records::machine::{Machine, Yields};
+use records::machine::{Level, Machine, Outcome, ShortCosts, UserSwitch};
 use records::plan::{LevelPrice, Prices, Source, YieldPrice};
 use std::path::Path;
 use units::{Estimate, Quantity, Unit};
@@ -18,10 +18,53 @@ const MEMORY: &str = "DRAM";
 pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
     let source =
         Source::Machine { path: path.display().to_string(), created: document.header.created.clone() };
-    let mut prices = defaults(source);
-    prices.assumed.clear();
     let machine = &document.body;
-    let levels: Vec<LevelPrice> = machine
+    let costs = machine.experiments.costs.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let prices = defaults(source);
+    match costs {
+        Some(costs) => found(prices, &of_costs(costs)),
+        None => found(prices, &of_experiments(machine)),
+    }
+}
+
+/// What a record has for plans.
+#[derive(Default)]
+struct Found<'r> {
+    levels: &'r [Level],
+    yields: Vec<YieldPrice>,
+    overlap: Option<&'r Quantity>,
+    reach: Option<&'r Quantity>,
+    clock: Option<&'r Quantity>,
+}
+
+fn of_costs(costs: &ShortCosts) -> Found<'_> {
+    Found {
+        levels: &costs.levels,
+        yields: yields(&costs.yields),
+        overlap: Some(&costs.overlap),
+        reach: Some(&costs.reach),
+        clock: Some(&costs.clock),
+    }
+}
+
+fn of_experiments(machine: &Machine) -> Found<'_> {
+    fn result<T>(outcome: &Option<Outcome<T>>) -> Option<&T> {
+        outcome.as_ref()?.result.as_ref()
+    }
+    let all = &machine.experiments;
+    Found {
+        levels: &machine.levels,
+        yields: result(&all.yields).map(|measured| yields(&measured.user)).unwrap_or_default(),
+        overlap: result(&all.mlp).and_then(|mlp| mlp.kinds.first()).map(|kind| &kind.sustained),
+        reach: result(&all.rob).map(|rob| &rob.entries),
+        clock: result(&all.clock).map(|clock| &clock.core),
+    }
+}
+
+/// These prices, with what was found in place of the defaults.
+fn found(mut prices: Prices, found: &Found<'_>) -> Prices {
+    prices.assumed.clear();
+    let levels: Vec<LevelPrice> = found
         .levels
         .iter()
         .filter(|level| level.latency.cycles.estimate().is_some())
@@ -33,32 +76,24 @@ pub fn from_machine(path: &Path, document: &Document<Machine>) -> Prices {
     } else {
         prices.assumed.push(missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)));
     }
-    let of = |outcome: &Option<records::machine::Outcome<Yields>>| {
-        outcome.as_ref().and_then(|o| o.result.as_ref()).map(yields).filter(|rows| !rows.is_empty())
-    };
-    match of(&machine.experiments.yields) {
-        Some(rows) => prices.yields = rows,
-        None => prices.assumed.push(missing(
-            "the cost of a yield",
-            "yield",
-            prices.yields.first().map(|y| &y.cycles),
-        )),
+    if found.yields.is_empty() {
+        let taken = prices.yields.first().map(|y| &y.cycles);
+        prices.assumed.push(missing("the cost of a yield", "yield", taken));
+    } else {
+        prices.yields.clone_from(&found.yields);
     }
-    let mlp =
-        machine.experiments.mlp.as_ref().and_then(|o| o.result.as_ref()).and_then(|mlp| mlp.kinds.first());
-    match mlp.map(|kind| &kind.sustained).filter(|q| q.estimate().is_some()) {
-        Some(overlap) => prices.overlap = overlap.clone(),
+    let resolved = |quantity: Option<&Quantity>| quantity.filter(|q| q.estimate().is_some()).cloned();
+    match resolved(found.overlap) {
+        Some(overlap) => prices.overlap = overlap,
         None => prices.assumed.push(missing("misses that overlap", "mlp", Some(&prices.overlap))),
     }
-    let rob = machine.experiments.rob.as_ref().and_then(|o| o.result.as_ref()).map(|rob| &rob.entries);
-    match rob.filter(|q| q.estimate().is_some()) {
-        Some(reach) => prices.reach = reach.clone(),
+    match resolved(found.reach) {
+        Some(reach) => prices.reach = reach,
         None => prices.assumed.push(missing("how far ahead the core looks", "rob", Some(&prices.reach))),
     }
-    let clock = machine.experiments.clock.as_ref().and_then(|o| o.result.as_ref()).map(|clock| &clock.core);
-    match clock.filter(|q| q.estimate().is_some()) {
-        Some(clock) => prices.clock = clock.clone(),
-        None => match clock_by_levels(machine) {
+    match resolved(found.clock) {
+        Some(clock) => prices.clock = clock,
+        None => match clock_by_levels(found.levels) {
             Some(clock) => prices.clock = clock,
             None => prices.assumed.push(missing("the core clock", "clock", Some(&prices.clock))),
         },
@@ -133,12 +168,11 @@ fn defaults(source: Source) -> Prices {
     }
 }
 
-fn yields(measured: &Yields) -> Vec<YieldPrice> {
+fn yields(measured: &[UserSwitch]) -> Vec<YieldPrice> {
     // With one place alone jumps predict better than they do in programs; with two they do as
     // there.
-    let most = measured.user.iter().map(|row| row.sites.min(2)).max().unwrap_or(1);
+    let most = measured.iter().map(|row| row.sites.min(2)).max().unwrap_or(1);
     let mut rows: Vec<YieldPrice> = measured
-        .user
         .iter()
         .filter(|row| row.sites == most && row.cost.cycles.estimate().is_some())
         .map(|row| YieldPrice {
@@ -153,8 +187,8 @@ fn yields(measured: &Yields) -> Vec<YieldPrice> {
 }
 
 /// Where the clock was not measured by itself, the same latencies in two units tell it.
-fn clock_by_levels(machine: &Machine) -> Option<Quantity> {
-    machine.levels.iter().find_map(|level| {
+fn clock_by_levels(levels: &[Level]) -> Option<Quantity> {
+    levels.iter().find_map(|level| {
         let rate = level.latency.cycles.estimate()?.over(level.latency.ns.estimate()?);
         Some(Quantity::modelled(rate.scaled(1e9), Unit::Hertz))
     })

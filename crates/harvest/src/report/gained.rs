@@ -11,6 +11,7 @@
 
 use crate::launch::{Life, ScavengerOutcome, Work};
 use runtime_abi::control::gauge::{DEAR, LONGER};
+use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
 /// By a tick of the kernel's clock at each end CPU times may be wrong.
@@ -20,27 +21,37 @@ const CPU_TIME_ERROR: f64 = 0.01;
 /// is not split.
 const OVERSHOOT: f64 = 0.15;
 
+const NOT_TIMED: &str = "it was not timed alone often enough";
+
 /// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
 /// which are not counted.
 pub(super) fn pace(outcome: &ScavengerOutcome, busy_waits: bool) -> Quantity {
     let Some(life) = outcome.life else { return Quantity::unresolved("it was not started") };
     let work = Work { uncounted: outcome.figures.work.uncounted && busy_waits, ..outcome.figures.work };
-    match estimate(&work, &life) {
+    match estimate(&work, &life, outcome.figures.aboard_time) {
         Ok(pace) => Quantity::measured(pace, Unit::Ratio),
         Err(why) => Quantity::unresolved(why),
     }
 }
 
-fn estimate(work: &Work, life: &Life) -> Result<Estimate, &'static str> {
+fn estimate(work: &Work, life: &Life, was_aboard: Duration) -> Result<Estimate, &'static str> {
     let cpu = life.cpu.ok_or("the kernel did not report its CPU time")?.as_secs_f64();
     let (least, most) = (life.least.as_secs_f64(), life.most.as_secs_f64());
     if least < 0.05 {
         return Err("it ran too briefly");
     }
-    let seconds = aboard(work)?;
+    let (seconds, unknown) = match aboard(work) {
+        Ok(seconds) => (seconds, "how long its turns take alone differs too much from gauge to gauge"),
+        // They are worth no more than the time that they took.
+        Err(why @ NOT_TIMED) => {
+            let most = was_aboard.as_secs_f64();
+            (Estimate::new(most / 2.0, 0.0, most), why)
+        }
+        Err(why) => return Err(why),
+    };
     // Turns aboard that are worth something, nobody knows how much.
     if seconds.hi - seconds.lo > seconds.value.max(0.1 * cpu) {
-        return Err("how long its turns take alone differs too much from gauge to gauge");
+        return Err(unknown);
     }
     let at = |aboard: f64, cpu: f64, life: f64| (aboard + cpu).max(0.0) / life;
     Ok(Estimate::new(
@@ -53,7 +64,7 @@ fn estimate(work: &Work, life: &Life) -> Result<Estimate, &'static str> {
 /// How long one of its turns takes alone.
 pub(super) fn turn_alone(work: &Work) -> Quantity {
     if work.gauges < 2 || work.rate <= 0.0 {
-        return Quantity::unresolved("it was not timed alone often enough");
+        return Quantity::unresolved(NOT_TIMED);
     }
     let (mean, relative) = gauged(work);
     let dear = switch_beyond(work) * switches_of_gauges(work);
@@ -110,7 +121,7 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
         return Ok(Estimate::exact(0.0));
     }
     if work.gauges < 2 || work.rate <= 0.0 {
-        return Err("it was not timed alone often enough");
+        return Err(NOT_TIMED);
     }
     let of = |ticks: f64| ticks / work.rate / 1e9;
     let (mean, relative) = gauged(work);
@@ -152,7 +163,6 @@ pub(super) fn together<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn life(cpu: f64, least: f64, most: f64) -> Life {
         let [cpu, least, most] = [cpu, least, most].map(Duration::from_secs_f64);
@@ -182,7 +192,7 @@ mod tests {
 
     #[test]
     fn turns_aboard_count_as_long_as_they_take_at_home() {
-        let pace = estimate(&WORK, &life(0.5, 3.0, 3.0)).expect("known");
+        let pace = estimate(&WORK, &life(0.5, 3.0, 3.0), Duration::ZERO).expect("known");
         assert!((pace.value - 0.5).abs() < 1e-9, "{pace:?}");
         assert!(pace.lo < 0.49 && pace.hi > 0.51 && pace.hi < 0.6, "{pace:?}");
     }
@@ -190,23 +200,26 @@ mod tests {
     #[test]
     fn short_turns_may_be_worth_less_than_gauges_say() {
         let short = Work { ticks: 60e6, sum: 240.0, squares: 14400.0, switch: 20.0, ..WORK };
-        assert!(estimate(&short, &life(0.0, 3.0, 3.0)).is_err());
+        assert!(estimate(&short, &life(0.0, 3.0, 3.0), Duration::ZERO).is_err());
         let turn = turn_alone(&short).estimate().expect("known");
         assert!(turn.lo <= 0.0 && turn.hi < 31.0, "{turn:?}");
     }
 
     #[test]
     fn who_never_came_aboard_has_its_time_at_home() {
-        let pace = estimate(&Work::default(), &life(0.5, 1.9, 2.1)).expect("known");
+        let pace = estimate(&Work::default(), &life(0.5, 1.9, 2.1), Duration::ZERO).expect("known");
         assert!((pace.value - 0.25).abs() < 1e-9 && pace.lo < 0.24 && pace.hi > 0.26, "{pace:?}");
     }
 
     #[test]
-    fn what_was_not_timed_is_not_told() {
-        assert!(estimate(&Work { uncounted: true, ..WORK }, &life(0.5, 3.0, 3.0)).is_err());
-        assert!(estimate(&Work { gauges: 1, ..WORK }, &life(0.5, 3.0, 3.0)).is_err());
-        assert!(estimate(&WORK, &life(0.0, 0.01, 0.02)).is_err());
-        assert!(estimate(&WORK, &Life { cpu: None, ..life(0.0, 3.0, 3.0) }).is_err());
+    fn what_was_not_timed_is_not_told_but_where_it_was_hardly_aboard() {
+        let untimed = Work { gauges: 1, ..WORK };
+        let pace = estimate(&untimed, &life(2.0, 3.0, 3.0), Duration::from_millis(150)).expect("known");
+        assert!(pace.lo < 2.0 / 3.0 && pace.hi > 2.15 / 3.0 && pace.hi < 0.73, "{pace:?}");
+        assert!(estimate(&Work { uncounted: true, ..WORK }, &life(0.5, 3.0, 3.0), Duration::ZERO).is_err());
+        assert!(estimate(&untimed, &life(0.5, 3.0, 3.0), Duration::from_secs(2)).is_err());
+        assert!(estimate(&WORK, &life(0.0, 0.01, 0.02), Duration::ZERO).is_err());
+        assert!(estimate(&WORK, &Life { cpu: None, ..life(0.0, 3.0, 3.0) }, Duration::ZERO).is_err());
     }
 
     #[test]

@@ -17,11 +17,11 @@ mod rewritten_file;
 
 pub use error::{FailureKind, SessionError};
 pub use participants::{Commands, Copies, LeftAlone, NO_OUTPUT, Participants, WantedScavenger};
-pub use prepared::Prepared;
+pub use prepared::{Homes, Prepared};
 
 use crate::cache::{Cache, checksum};
 use crate::find::linked::Wanted;
-use crate::machine_record::{self, MachinePrices};
+use crate::machine_record::{self, Costs, MachinePrices};
 use crate::plan::prices::Pricing;
 use crate::plan::{self, ProfiledRates, Wishes};
 use crate::progress::Progress;
@@ -36,10 +36,9 @@ use std::path::PathBuf;
 pub enum PlanSource {
     /// Made earlier, and kept in this file.
     Given(PathBuf),
-    /// Made now, with the prices of this machine record; `None`: of the one in its usual place, or
-    /// assumed ones.
+    /// Made now, with prices from there.
     /// P(miss) is that of these profile records, and of priors where they say nothing.
-    Made { wishes: Wishes, machine: Option<PathBuf>, profiles: Vec<PathBuf> },
+    Made { wishes: Wishes, costs: Costs, profiles: Vec<PathBuf> },
 }
 
 /// What is wanted of a preparation.
@@ -75,9 +74,9 @@ pub fn prepare(
             check_plan(&plan, &participants)?;
             (plan, Rewriters::default())
         }
-        PlanSource::Made { wishes, machine, profiles } => {
+        PlanSource::Made { wishes, costs, profiles } => {
             inputs = input::read(&participants)?;
-            let MachinePrices { prices, damaged } = machine_record::read_prices(machine.as_deref())?;
+            let MachinePrices { prices, damaged } = machine_record::read_prices(costs)?;
             // A dry run's explanation says it.
             if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
                 progress.notice(&format!("{damaged}; costs are assumed, as if there were no machine record"));

@@ -58,6 +58,15 @@ fn time(prices: &Prices, cycles: f64) -> Duration {
     hertz.map_or(Duration::ZERO, |hertz| Duration::from_secs_f64((cycles / hertz).clamp(0.0, 1e-6)))
 }
 
+/// Where scavengers are while they are not aboard, and whether they rather are aboard.
+#[derive(Clone, Debug, Default)]
+pub struct Homes {
+    /// `None`: the CPUs of the primary.
+    pub cpus: Option<Vec<u32>>,
+    /// Also where a CPU is idle and a guest would get on faster there.
+    pub stay_aboard: bool,
+}
+
 impl Prepared {
     /// The plan is left with what could be done.
     pub(super) fn of(
@@ -110,16 +119,15 @@ impl Prepared {
         &self.participants
     }
 
-    /// Starts all programs and waits for the primary's end. `home_cpus` are those for scavengers at
-    /// home, `None`: the primary's; `inherited` is what this process began with; `watch` is called
-    /// from time to time.
+    /// Starts all programs and waits for the primary's end. `inherited` is what this process began
+    /// with; `watch` is called from time to time.
     pub fn run(
         &self,
-        home_cpus: Option<Vec<u32>>,
+        homes: Homes,
         inherited: Inherited,
         watch: impl FnMut(&Snapshot),
     ) -> Result<Outcome, SessionError> {
-        let mut harvest = self.harvest(home_cpus)?;
+        let mut harvest = self.harvest(homes)?;
         let forwarding = signals::Forwarding::begin();
         harvest.inherited = Inherited { ignored: inherited.ignored | forwarding.ignored(), ..inherited };
         let running: Running = launch::launch(&harvest)?;
@@ -128,7 +136,7 @@ impl Prepared {
     }
 
     /// What the launcher is to start.
-    fn harvest(&self, home_cpus: Option<Vec<u32>>) -> Result<launch::Harvest, SessionError> {
+    fn harvest(&self, homes: Homes) -> Result<launch::Harvest, SessionError> {
         let siblings = self.participants.siblings;
         let program = |program: &Program, role| {
             let rewritten = self.entry(&program.file, role).file.clone();
@@ -150,7 +158,8 @@ impl Prepared {
         if harvest.carrier {
             harvest.watch_every = CARRIER_WATCHED_EVERY;
         }
-        harvest.home_cpus = home_cpus;
+        harvest.home_cpus = homes.cpus;
+        harvest.stay_aboard = homes.stay_aboard;
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
         harvest.quantum = self.plan.bounds.quantum;

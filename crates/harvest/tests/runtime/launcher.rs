@@ -86,6 +86,8 @@ fn contract(percent: &str) -> Contract {
 
 pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     let mut harvest = Harvest::new(Program::new("", [""; 0]));
+    // What is tested are guests aboard.
+    harvest.stay_aboard = true;
     // All the tests can be run as watched ones.
     harvest.contract = std::env::var("GLEANER_PROMISE").ok().map(|percent| contract(&percent));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));

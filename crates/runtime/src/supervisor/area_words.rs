@@ -124,9 +124,10 @@ pub(crate) struct SupervisorWords {
     pub(super) filters_at: AtomicU64,
     /// Home: when its thread was seen parked.
     pub(super) parked_at: AtomicU64,
-    /// Home: its CPU time at a moment, and whether it had work and hardly any up to then.
+    /// Home: its CPU time at a moment, whether it had work then, and hardly any CPU time up to then.
     pub(super) home_ran: AtomicU64,
     pub(super) home_ran_at: AtomicU64,
+    pub(super) has_work: AtomicU32,
     pub(super) starves: AtomicU32,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
     /// which visit and sleep.
@@ -150,6 +151,7 @@ impl SupervisorWords {
             &self.probed,
             &self.no_yield_times,
             &self.slept,
+            &self.has_work,
             &self.starves,
         ] {
             word.store(0, Relaxed);

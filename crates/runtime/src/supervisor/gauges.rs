@@ -51,9 +51,11 @@ pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
     }
     let Some(price) = notes.price_aboard() else {
         page::add(&row.unpriced_turns, turns);
+        notes.add_turns(turns, None);
         return None;
     };
     let price = price * unit(home);
+    notes.add_turns(turns, Some(price));
     page::add_number(&row.work_ticks, turns as f64 * price);
     let switches = if guest.sites.load(Relaxed) == 0 { 1.0 / f64::from(LONGER) } else { 1.0 };
     Some(turns as f64 * (price - (DEAR - 1.0) * switches * switch).max(0.0))
@@ -155,7 +157,10 @@ impl Supervisor {
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {
             host.gauge().guest.store(own.pointer(), Release);
-        } else if waited >= TRIP_NS && self.processes.has_cpus_to_spare() && self.starving.is_empty() {
+        } else if waited >= pause(notes, TRIP_NS)
+            && self.processes.has_cpus_to_spare()
+            && self.starving.is_empty()
+        {
             own.recall.store(trip::GAUGED as u32, Relaxed);
         } else {
             return;

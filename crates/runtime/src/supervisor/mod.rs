@@ -25,6 +25,7 @@ mod clock;
 pub(crate) mod gauge_notes;
 pub(crate) mod gauges;
 mod guest_sites;
+mod idle_cpus;
 mod processes;
 mod sites;
 mod slowdown;
@@ -144,6 +145,9 @@ pub(crate) struct Supervisor {
     sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
     /// By slot, of a carrier's threads. `None`: there is no carrier, or no memory for it.
     together: Option<&'static mut [together::Together; crate::layout::region::SLOTS]>,
+    /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
+    stays: Option<&'static mut [idle_cpus::StayAtHome; crate::layout::region::SLOTS]>,
+    idle_cpus: idle_cpus::IdleCpus,
     /// When the round before this one was.
     looked_at: u64,
     /// The CPU time that the supervisor has had, and what the last round took of it.
@@ -187,6 +191,8 @@ pub(crate) struct RoundCensus {
     aboard: [u32; SCAVENGERS],
     parked: usize,
     guests: u32,
+    /// Threads at home that have work.
+    at_work: u32,
     /// A context is aboard, parked, or about to park.
     away: bool,
 }
@@ -199,14 +205,15 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace, a sleep pattern and a carrier's thread that have
-        // not begun, and no processors.
-        let (paces, sleep_patterns, may_use, together) = unsafe {
+        // SAFETY: zero is a value of each: a pace, a sleep pattern, a carrier's thread and a guest
+        // that have not begun, and no processors.
+        let (paces, sleep_patterns, may_use, together, stays) = unsafe {
             (
                 if page.watched == 0 { None } else { table() },
                 table(),
                 table(),
                 if page.carrier == 0 { None } else { table() },
+                if page.siblings == 0 && page.stay_aboard == 0 { table() } else { None },
             )
         };
         Self {
@@ -222,6 +229,8 @@ impl Supervisor {
             paces,
             sleep_patterns,
             together,
+            stays,
+            idle_cpus: idle_cpus::IdleCpus::default(),
             looked_at: now,
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,

@@ -54,7 +54,8 @@ pub(crate) struct Processes {
     /// The CPUs we may use.
     allowed: Cpus,
     avoided: Cpus,
-    spare: bool,
+    /// Those that homes may use and none of the primary's threads is on.
+    spare: Cpus,
 }
 
 impl Processes {
@@ -70,7 +71,7 @@ impl Processes {
             moved_at: 0,
             allowed: Cpus::of(0),
             avoided: Cpus::NONE,
-            spare: false,
+            spare: Cpus::NONE,
         };
         all.watch(0, primary);
         all
@@ -189,7 +190,11 @@ impl Processes {
 
     /// Whether there is a CPU for the supervisor without a thread of the primary.
     pub(crate) fn has_cpus_to_spare(&self) -> bool {
-        self.spare
+        !self.spare.is_empty()
+    }
+
+    pub(crate) fn spare_cpus(&self) -> &Cpus {
+        &self.spare
     }
 
     /// Moves the supervisor away from the CPUs where the primary's threads are, if there are
@@ -208,9 +213,8 @@ impl Processes {
             })
             .filter_map(ThreadStat::read)
             .for_each(|stat| busy.add(stat.cpu));
-        let free = allowed.without(&busy);
-        self.spare = !free.is_empty();
-        let wanted = if self.spare { free } else { allowed };
+        self.spare = allowed.without(&busy);
+        let wanted = if self.has_cpus_to_spare() { self.spare } else { allowed };
         if wanted != self.avoided && !wanted.is_empty() {
             self.avoided = wanted;
             wanted.keep_to();

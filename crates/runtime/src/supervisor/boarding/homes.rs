@@ -81,6 +81,7 @@ impl Supervisor {
             aboard: [0; SCAVENGERS],
             parked: 0,
             guests: 0,
+            at_work: 0,
             away: false,
         };
         self.starving = Cpus::NONE;
@@ -106,6 +107,8 @@ impl Supervisor {
             }
         }
         census.parked = parked as usize;
+        let passed = self.now.saturating_sub(self.looked_at);
+        self.idle_cpus.follow(passed, self.processes.spare_cpus().count(), census.at_work);
         census
     }
 
@@ -141,6 +144,7 @@ impl Supervisor {
             let before = words.home_ran.swap(ran.unwrap_or(0), Relaxed);
             let hardly =
                 ran.is_some_and(|ran| (ran.saturating_sub(before) as f64) < STARVING_SHARE * gone as f64);
+            words.has_work.store(u32::from(has_work), Relaxed);
             words.starves.store(u32::from(has_work && hardly), Relaxed);
         }
         words.starves.load(Relaxed) != 0
@@ -184,7 +188,9 @@ impl Supervisor {
                     self.starving.add(area.supervisor.cpu.load(Relaxed));
                     self.wake_at = self.wake_at.min(self.now + STARVING_POLL_NS);
                 }
-                let banned = Bans::of(area).hold(self.now) || self.may_be_met(area);
+                census.at_work += area.supervisor.has_work.load(Relaxed);
+                let banned =
+                    Bans::of(area).hold(self.now) || self.may_be_met(area) || self.stays_at_home(slot);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         self.gauge_at_home(area);
@@ -207,7 +213,7 @@ impl Supervisor {
                     self.moved = true;
                 }
                 census.away = true;
-                let banned = Bans::of(area).hold(self.now) || is_called(area);
+                let banned = Bans::of(area).hold(self.now) || is_called(area) || self.stays_at_home(slot);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
@@ -244,6 +250,7 @@ impl Supervisor {
                 // lost.
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
+                    self.compare_with_idle_cpus(slot, area, host);
                     self.gauge_aboard(area, host);
                     let switched = self.switch_sites(area, host.supervisor.guests.load(Relaxed));
                     if switched || own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {

@@ -124,6 +124,7 @@ impl Supervisor {
             aboard: [0; SCAVENGERS],
             parked: 0,
             guests: 0,
+            at_work: 0,
             away: false,
         };
         if !self.processes.primary_lives() {
