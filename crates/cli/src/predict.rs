@@ -32,12 +32,16 @@ Options of an access, behind its sizes, as in rand(1G, mlp=4):
   pages=2M            4K, thp, 2M or 1G; else what ordinary programs get there
   op=write            what seq does: read, write, copy, triad, nt-write or nt-copy,
                       AREA being that of all its arrays
-  remote=50%          share of memory's part that lies on another node; else 0";
+  remote=50%          share of memory's part that lies on another node; else 0
+  work=2.5ns          what an access takes, with its computing, when all data are
+                      in the nearest cache: run the same code on 16 KiB
+  instructions=9      of one access of rand or stride, with its computing: how many
+                      fit into the re-order buffer at once";
 
 /// Predict how long an access pattern takes on a measured machine
 ///
-/// Each access finds its area in caches as earlier passes over it leave it there. Instructions
-/// besides the loads are not counted. Where the fitted levels of 'gleaner model' describe the
+/// Each access finds its area in caches as earlier passes over it leave it there. What it computes
+/// is counted where work=TIME tells it. Where the fitted levels of 'gleaner model' describe the
 /// machine well enough, they tell the time; else measured points do, interpolated.
 #[derive(Debug, Args)]
 #[command(after_help = PATTERNS)]
@@ -93,9 +97,11 @@ pub(crate) fn run(args: &PredictArgs, console: &Console) -> anyhow::Result<Exit>
             text.push_str(&format!("\n{} times as long there\n", ratio.brief()));
         }
     }
-    text.push_str(
-        "\nnext: measure the program, and compare; instructions besides the loads are not counted\n",
-    );
+    text.push_str("\nnext: measure the program, and compare");
+    if !first.tells_computing() {
+        text.push_str("; computing besides the loads is not counted: work=TIME tells it");
+    }
+    text.push('\n');
     console.text(&text)?;
     Ok(Exit::Done)
 }

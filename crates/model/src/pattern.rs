@@ -9,7 +9,7 @@
 //! ```
 //!
 //! and behind the sizes of an access, options: `n=1M`, `mlp=4`, `pages=2M`, `remote=0.5`,
-//! `op=write`.
+//! `op=write`, `work=2.5ns`, `instructions=9`.
 //!
 //! To add an access: a variant of [`Kind`], its name and sizes in [`KINDS`], and a file in
 //! `predict/` that tells its time.
@@ -71,6 +71,10 @@ pub struct Options {
     pub remote: Option<f64>,
     /// What a pass in order does; reading if it is not said. The area is that of all its arrays.
     pub operation: Option<StreamKind>,
+    /// Nanoseconds that one access takes, with its computing, when all data are in the nearest cache.
+    pub work: Option<f64>,
+    /// Instructions of one access, with its computing: the core looks ahead over so many of them.
+    pub instructions: Option<f64>,
 }
 
 /// The names of accesses, and which sizes they take.
@@ -92,6 +96,8 @@ impl Options {
             pages: self.pages.clone().or_else(|| other.pages.clone()),
             remote: self.remote.or(other.remote),
             operation: self.operation.or(other.operation),
+            work: self.work.or(other.work),
+            instructions: self.instructions.or(other.instructions),
         }
     }
 }

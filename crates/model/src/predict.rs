@@ -23,6 +23,7 @@ mod split;
 mod stride;
 mod text;
 mod window;
+mod work;
 
 pub use curve::MeasuredCurve;
 pub use known::Cannot;
@@ -44,6 +45,7 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
         let options = access.options.or(defaults);
         let access = Access { options, ..access.clone() };
         let figure = repeated::allowed_for(figure_of(&known, &access)?, difference);
+        let figure = work::added(&known, &access, figure);
         let accesses = access.accesses(known.line());
         parts.push(Part::of(&access, accesses, &figure));
         Ok((accesses, figure))

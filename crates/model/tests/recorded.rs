@@ -48,3 +48,72 @@ fn what_must_be_ordered_is() {
     let once = predicted(&machine, "chase(1M)").time.value().expect("a time");
     assert!((twice / once - 2.0).abs() < 1e-9);
 }
+
+fn near(a: f64, b: f64) {
+    assert!((a / b - 1.0).abs() < 1e-9, "{a} is not {b}");
+}
+
+#[test]
+fn computing_waits_for_loads_that_wait_for_each_other() {
+    let machine = fixture();
+    let each = |text: &str| predicted(&machine, text).per_access.value().expect("a time");
+    let nearest = machine.levels[0].latency.ns.value().expect("resolved");
+    assert_eq!(machine.levels[0].name, "L1");
+    near(each("chase(64M, work=10ns)"), each("chase(64M)") + 10.0 - nearest);
+    near(each("rand(64M, mlp=1, work=10ns)"), each("rand(64M, mlp=1)") + 10.0 - nearest);
+    near(each("rand(64M, mlp=4, work=10ns)"), each("rand(64M, mlp=4)") + 10.0 - nearest / 4.0);
+    // Within the nearest cache it is what was measured there; no work takes less than the load.
+    near(each("rand(16K, mlp=1, work=10ns)"), 10.0);
+    near(each("chase(64M, work=100ps)"), each("chase(64M)"));
+}
+
+#[test]
+fn computing_overlaps_with_independent_loads() {
+    let machine = fixture();
+    let each = |text: &str| predicted(&machine, text).per_access.estimate().expect("a time");
+    for text in ["seq(64M)", "rand(64M)", "stride(4K, 64M)", "window(4K, 64M)"] {
+        let with = |work: f64| each(&text.replace(')', &format!(", work={work}ns)")));
+        let alone = each(text);
+        near(with(alone.value / 2.0).value, alone.value);
+        let longer = with(alone.value * 2.0);
+        near(longer.value, alone.value * 2.0);
+        // At the most, nothing overlaps.
+        near(longer.hi, alone.hi + alone.value * 2.0);
+        near(longer.lo, longer.value.max(alone.lo));
+    }
+}
+
+#[test]
+fn the_more_instructions_the_fewer_loads_at_once() {
+    let machine = fixture();
+    let each = |text: &str| predicted(&machine, text).per_access.value().expect("a time");
+    let mlp = machine.experiments.mlp.as_ref().and_then(|outcome| outcome.result.as_ref());
+    let kind = mlp.expect("measured").kinds.iter().find(|kind| kind.pages.asked == "4K").expect("4K");
+    let window = kind.cliff.value().expect("resolved");
+    let mut last = each("rand(64M)");
+    for instructions in [1, 4, 16, 64] {
+        let now = each(&format!("rand(64M, instructions={instructions})"));
+        assert!(now >= last, "{instructions}: {now} after {last}");
+        last = now;
+    }
+    let alone = each("rand(64M, mlp=1)");
+    let beyond = 4.0 * window;
+    near(each(&format!("rand(64M, instructions={beyond})")), alone);
+    // The core then looks ahead over a quarter of what an access computes.
+    near(each(&format!("rand(64M, work=40ns, instructions={beyond})")), alone + 30.0);
+    assert!(each("stride(4K, 64M, mlp=8, instructions=64)") >= each("stride(4K, 64M, mlp=8)"));
+}
+
+#[test]
+fn computing_is_a_part_of_its_own() {
+    let machine = fixture();
+    for text in ["chase(64M, work=10ns)", "seq(64M, work=20ns); rand(64M, work=1ns, instructions=20)"] {
+        let found = predicted(&machine, text);
+        let times = found.levels.iter().map(|level| level.time.value().expect("a time"));
+        near(times.sum(), found.per_access.value().expect("a time"));
+        let shares = found.levels.iter().map(|level| level.share.value().expect("a share"));
+        near(shares.sum(), 1.0);
+        assert_eq!(found.levels.last().expect("levels").level, "computing");
+        assert!(predict::text(&found).contains("\n  computing  "), "{}", predict::text(&found));
+    }
+}

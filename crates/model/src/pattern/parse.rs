@@ -18,6 +18,8 @@ const OPERATIONS: [StreamKind; 6] = [
     StreamKind::NtCopy,
 ];
 
+const OPTIONS: [&str; 7] = ["n", "mlp", "pages", "remote", "op", "work", "instructions"];
+
 const PAGES: [&str; 4] = ["4K", "thp", "2M", "1G"];
 
 /// What cannot be understood, and where.
@@ -55,6 +57,11 @@ pub fn parse(text: &str) -> Result<Pattern, PatternError> {
 /// Reads one option, as in `pages=2M`, into these.
 pub fn parse_setting(text: &str, options: &mut Options) -> Result<(), PatternError> {
     let mut parser = Parser { text, place: 0 };
+    let name = parser.token();
+    if ["work", "instructions"].contains(&parser.at(&name)) {
+        let what = "each kind of access has its own: write it behind the sizes of an access";
+        return Err(parser.error(name, what));
+    }
     parser.option(options)?;
     match parser.token() {
         at if at.is_empty() => Ok(()),
@@ -191,6 +198,13 @@ impl Parser<'_> {
         if access.options.operation.is_some() && kind != Kind::Seq {
             return Err(self.error(name, "op belongs to seq; the others read, and a window writes, too"));
         }
+        if access.options.instructions.is_some() && !matches!(kind, Kind::Rand | Kind::Stride { .. }) {
+            let what = match kind {
+                Kind::Chase => "the loads of a chase wait for each other: no instructions",
+                _ => "how many of these are under way at once is up to the processor: no instructions",
+            };
+            return Err(self.error(name, what));
+        }
         Ok(Pattern::Access(access))
     }
 
@@ -206,9 +220,12 @@ impl Parser<'_> {
     fn option(&mut self, options: &mut Options) -> Result<(), PatternError> {
         let name = self.next();
         let word = self.at(&name).to_owned();
-        if !["n", "mlp", "pages", "remote", "op"].contains(&word.as_str()) {
-            return Err(self
-                .error(name, "expected an option: n=COUNT, mlp=COUNT, pages=KIND, remote=SHARE or op=NAME"));
+        if !OPTIONS.contains(&word.as_str()) {
+            return Err(self.error(
+                name,
+                "expected an option: n=COUNT, mlp=COUNT, pages=KIND, remote=SHARE, op=NAME, work=TIME or \
+                 instructions=COUNT",
+            ));
         }
         self.expect("=", &format!("expected '=' behind '{word}'"))?;
         let at = self.next();
@@ -223,6 +240,16 @@ impl Parser<'_> {
             "mlp" => {
                 let n = count(&value).filter(|n| *n >= 1.0);
                 options.mlp = Some(n.ok_or_else(|| self.error(at, "expected a count of 1 or more"))?);
+            }
+            "instructions" => {
+                let n = count(&value).filter(|n| *n >= 1.0);
+                options.instructions =
+                    Some(n.ok_or_else(|| self.error(at, "expected a count of 1 or more"))?);
+            }
+            "work" => {
+                let time = nanos(&value);
+                options.work =
+                    Some(time.ok_or_else(|| self.error(at, "expected a time: 2.5ns, 800ps or 1us"))?);
             }
             "pages" => {
                 let known = PAGES.iter().find(|kind| kind.eq_ignore_ascii_case(&value));
@@ -257,6 +284,16 @@ fn count(text: &str) -> Option<f64> {
     (value.is_finite() && value <= 1e18).then_some(value)
 }
 
+/// Times have their unit: `2.5ns`.
+fn nanos(text: &str) -> Option<f64> {
+    let units = [("ps", 1e-3), ("ns", 1.0), ("us", 1e3)];
+    let (number, factor) =
+        units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let plain = number.starts_with(|c: char| c.is_ascii_digit());
+    let value = number.parse::<f64>().ok().filter(|_| plain)? * factor;
+    (value.is_finite() && value <= 1e18).then_some(value)
+}
+
 fn share(text: &str) -> Option<f64> {
     let value = match text.strip_suffix('%') {
         Some(percent) => percent.parse::<f64>().ok()? / 100.0,
@@ -282,7 +319,7 @@ mod tests {
 
     #[test]
     fn accesses_and_their_options() {
-        let access = one("rand(1G, mlp=4, n=1M, pages=2m, remote=25%)");
+        let access = one("rand(1G, mlp=4, n=1M, pages=2m, remote=25%, work=1.5us, instructions=12)");
         assert_eq!((access.kind, access.area), (Kind::Rand, Bytes::gib(1)));
         let options = Options {
             accesses: Some(1e6),
@@ -290,10 +327,15 @@ mod tests {
             pages: Some("2M".to_owned()),
             remote: Some(0.25),
             operation: None,
+            work: Some(1500.0),
+            instructions: Some(12.0),
         };
         assert_eq!(access.options, options);
         assert_eq!(one(" stride(256,1G) ").kind, Kind::Stride { step: Bytes(256) });
         assert_eq!(one("window(4K, 1G)").kind, Kind::Window { size: Bytes::kib(4) });
+        for (text, ns) in [("2.5ns", 2.5), ("800ps", 0.8), ("0ns", 0.0), ("1e1us", 10_000.0)] {
+            assert_eq!(one(&format!("seq(64M, work={text})")).options.work, Some(ns), "{text}");
+        }
         assert_eq!(one("chase(64M)").accesses(64), f64::from(1 << 20));
     }
 
@@ -321,6 +363,14 @@ mod tests {
             ("seq(1M, op=add)", "at 'add' (column 12): expected one of read, write, copy"),
             ("rand(1M, mlp=0)", "at '0' (column 14): expected a count"),
             ("rand(1M, remote=2)", "at '2' (column 17): expected a share"),
+            ("seq(1M, work=2)", "at '2' (column 14): expected a time: 2.5ns"),
+            ("seq(1M, work=-2ns)", "at '-2ns' (column 14): expected a time"),
+            ("seq(1M, work=2ms)", "at '2ms' (column 14): expected a time"),
+            ("seq(1M, work=ns)", "at 'ns' (column 14): expected a time"),
+            ("rand(1M, instructions=0)", "at '0' (column 23): expected a count of 1"),
+            ("chase(1M, instructions=4)", "at 'chase' (column 1): the loads of a chase"),
+            ("seq(1M, instructions=4)", "at 'seq' (column 1): how many of these"),
+            ("seq(1M, cost=2ns)", "at 'cost' (column 9): expected an option: n=COUNT"),
             ("2.5 * seq(1M)", "at '2.5' (column 1): expected a count"),
             ("seq(0)", "at '0' (column 5): a size of nothing"),
             ("säq(1M)", "at 'säq' (column 1)"),
@@ -331,14 +381,19 @@ mod tests {
             assert!(refused(&deep).contains("too many parentheses"));
         }
         assert!(parse_setting("pages=3M", &mut Options::default()).is_err());
+        for text in ["work=2ns", "instructions=4"] {
+            let error = parse_setting(text, &mut Options::default()).expect_err(text).to_string();
+            assert!(error.contains("each kind of access has its own"), "{error}");
+        }
     }
 
     #[test]
     fn whatever_is_written_is_read_or_refused() {
-        let words = [
-            "seq", "rand", "chase", "window", "stride", "(", ")", ";", "||", "|", "*", ",", "=", "1M", "64",
-            "2.5", "n", "mlp", "pages", "remote", "op", "copy", "2M", "50%", " ", "ä", "-1", "1e300", "",
-        ];
+        let words: Vec<&str> = "seq rand chase window stride ( ) ; || | * , = 1M 64 2.5 n mlp pages remote \
+                                op work instructions 3ns copy 2M 50% ä -1 1e300"
+            .split_whitespace()
+            .chain([" ", ""])
+            .collect();
         let mut random = units::Rng::new(5);
         for _ in 0..20_000 {
             let length = random.below(14);

@@ -216,6 +216,14 @@ impl<'a> Known<'a> {
         self.mlp(pages)?.saturation.value()
     }
 
+    /// How many accesses with this many instructions each the core looks ahead over; `None` where
+    /// an access does not say its instructions or the record does not say how far it looks.
+    pub(crate) fn ahead(&self, access: &Access, pages: &str) -> Option<Estimate> {
+        let instructions = access.options.instructions?;
+        let window = self.mlp(pages)?.cliff.estimate().filter(|window| window.lo > 0.0)?;
+        Some(window.scaled(1.0 / instructions))
+    }
+
     /// How many times faster loads are when this many are under way at once.
     pub(crate) fn speedup(&self, at_once: f64, pages: &str) -> Option<Estimate> {
         let of = self.mlp(pages)?;

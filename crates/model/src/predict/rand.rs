@@ -4,6 +4,10 @@
 //! replaces. That is what tells it from a chase, whose fixed order defeats a cache that replaces
 //! the oldest line. What an access from the outermost level costs grows with the area, as TLBs are
 //! missed more often: the latency curve tells it.
+//!
+//! With `instructions`, the core looks ahead over a few accesses only. The first load of each such
+//! group waits in full, for the group before it must leave the re-order buffer; the others follow at
+//! the rate of independent loads. The slowest level of a group tells how long its first load waits.
 
 use super::figure::{Figure, Served, Source, largest, product, quotient, sum};
 use super::known::{Cannot, Known, MEMORY};
@@ -38,17 +42,27 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
         let level = sizes.clone().find(|level| level.name == name)?;
         known.line_time(level.size.min(area))
     };
-    let levels: Vec<Served> = alone
-        .into_iter()
-        .map(|served| {
-            let overlapped = quotient(served.time, faster);
-            let least = floor(&served.level).filter(|_| at_once > 1.0);
-            let least = product(served.share, least.unwrap_or(Estimate::exact(0.0)));
-            Served { time: largest([overlapped, least]), ..served }
-        })
-        .collect();
+    let ahead = known.ahead(access, &chased.pages);
+    if access.options.instructions.is_some() && ahead.is_none() {
+        remarks.push(NOT_AHEAD.to_owned());
+    }
+    let first = ahead.map_or(Estimate::exact(0.0), first_of_group);
+    // The slowest level first: it has the first loads of groups, as far as it has so many.
+    let mut left = first;
+    let mut levels: Vec<Served> = Vec::new();
+    for served in alone.into_iter().rev() {
+        let overlapped = quotient(served.time, faster);
+        let least = floor(&served.level).filter(|_| at_once > 1.0);
+        let least = product(served.share, least.unwrap_or(Estimate::exact(0.0)));
+        let own = smallest(left, served.share);
+        left = Estimate::new(left.value - own.value, left.lo - own.lo, left.hi - own.hi);
+        // A level without a share has no time either.
+        let part = smallest(quotient(own, served.share), Estimate::exact(1.0));
+        levels.push(Served { time: waiting(part, served.time, largest([overlapped, least])), ..served });
+    }
+    levels.reverse();
     let time = if levels.is_empty() {
-        quotient(chased.time, faster)
+        waiting(first, chased.time, quotient(chased.time, faster))
     } else {
         sum(levels.iter().map(|served| served.time))
     };
@@ -56,6 +70,28 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
     let from_memory = memory.map_or(chased.from_memory, |served| known.line() as f64 * served.share.value);
     let waits = memory.map_or(0.0, |served| served.time.value);
     Ok(Figure { time, levels, source, why, pages: chased.pages, from_memory, waits, remarks })
+}
+
+pub(crate) const NOT_AHEAD: &str =
+    "how far the core looks ahead is not in the record: taken as far enough for all loads at once";
+
+/// The share of accesses that are the first of as many as the core looks ahead over.
+pub(crate) fn first_of_group(ahead: Estimate) -> Estimate {
+    smallest(quotient(Estimate::exact(1.0), ahead), Estimate::exact(1.0))
+}
+
+/// The time if this part of the loads waits in full and the others overlap.
+pub(crate) fn waiting(part: Estimate, alone: Estimate, overlapped: Estimate) -> Estimate {
+    let mix = |part: f64, alone: f64, overlapped: f64| overlapped + part * (alone - overlapped).max(0.0);
+    Estimate::new(
+        mix(part.value, alone.value, overlapped.value),
+        mix(part.lo, alone.lo, overlapped.lo),
+        mix(part.hi, alone.hi, overlapped.hi),
+    )
+}
+
+fn smallest(a: Estimate, b: Estimate) -> Estimate {
+    Estimate::new(a.value.min(b.value), a.lo.min(b.lo), a.hi.min(b.hi))
 }
 
 /// What levels serve of lines drawn at random, one at a time.

@@ -25,8 +25,9 @@ pub struct Prediction {
 /// What one level has to do with it.
 #[derive(Clone, Debug, Serialize)]
 pub struct LevelPart {
+    /// Or `computing`: what `work` adds to the time.
     pub level: String,
-    /// Of the accesses.
+    /// Of the accesses; none for `computing`.
     pub share: Quantity,
     /// Of the mean access: its part of `per_access`, where nothing runs beside it.
     pub time: Quantity,
@@ -76,6 +77,12 @@ impl Part {
 }
 
 impl Prediction {
+    /// Whether some access says what it computes.
+    pub fn tells_computing(&self) -> bool {
+        // No other word of an access holds this one.
+        self.parts.iter().any(|part| part.pattern.contains("work"))
+    }
+
     pub(crate) fn of(run: &Run, parts: Vec<Part>) -> Self {
         Self {
             time: nanos(run.time),

@@ -8,7 +8,7 @@
 use super::curve::MeasuredCurve;
 use super::figure::{Figure, Source, largest, quotient};
 use super::known::{Cannot, Known};
-use super::{chase, split};
+use super::{chase, rand, split};
 use crate::pattern::Access;
 use records::machine::{Direction, StridePoint};
 use units::{Bytes, Estimate};
@@ -33,7 +33,13 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access, step: Bytes) -> Result<
         let faster = known.speedup(at_once, &pages);
         let faster = faster.ok_or_else(|| Cannot::lacks(access, "figures of loads at once", "mlp"))?;
         let least = known.line_time(area).unwrap_or(Estimate::exact(0.0)).scaled(new_lines);
-        let at_random = quotient(chase::figure(known, access)?.time, faster);
+        let alone = chase::figure(known, access)?.time;
+        let ahead = known.ahead(access, &pages);
+        if access.options.instructions.is_some() && ahead.is_none() {
+            remarks.push(rand::NOT_AHEAD.to_owned());
+        }
+        let first = ahead.map_or(Estimate::exact(0.0), rand::first_of_group);
+        let at_random = rand::waiting(first, alone, quotient(alone, faster));
         time = largest([if at_random.value < dependent.value { at_random } else { dependent }, least]);
     }
     let (sizes, steps) = ranges(stride.points.iter());

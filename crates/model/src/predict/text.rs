@@ -1,6 +1,7 @@
 //! Predictions as text for people.
 
 use super::result::{LevelPart, Prediction};
+use super::work::COMPUTING;
 use std::fmt::Write;
 use units::Quantity;
 
@@ -54,6 +55,10 @@ fn levels(all: &[LevelPart]) -> String {
     let levels: Vec<&LevelPart> = all.iter().filter(matters).collect();
     let width = levels.iter().map(|level| level.level.len()).max().unwrap_or(0);
     for level in levels {
+        if level.level == COMPUTING {
+            let _ = writeln!(text, "  {COMPUTING:width$}  {} of each", level.time.brief());
+            continue;
+        }
         let Some(share) = level.share.estimate() else { continue };
         let percent = share.scaled(100.0);
         let interval = if percent.hi - percent.lo < 0.5 {

@@ -1,0 +1,59 @@
+//! `work=TIME`: what one access takes, with its computing, when all data are in the nearest cache.
+//!
+//! Where loads wait for something (a chase, or as many at once as `mlp` says), computing waits for
+//! them, too: between two loads of one chain lies all that is not the load itself.
+//!
+//! ```text
+//! time = memory + work - latency of L1 / mlp
+//! ```
+//!
+//! Else an out-of-order core computes while it waits, and the longer one is what it takes. Where the
+//! instructions of one access are more than the core can look ahead over, it computes without
+//! waiting loads for the part of them that is beyond.
+//!
+//! ```text
+//! time = larger of memory and work          ahead >= 1, or not known
+//! time = memory + work · (1 - ahead)        ahead = accesses that fit into the re-order buffer
+//! ```
+//!
+//! The interval then reaches from the longer one to the sum of both: no overlap at all.
+
+use super::figure::{Figure, Served, sum};
+use super::known::Known;
+use crate::pattern::{Access, Kind};
+use units::Estimate;
+
+/// The name of what is not memory's part of the time, among the levels.
+pub(crate) const COMPUTING: &str = "computing";
+
+const NEAREST: &str = "L1";
+
+pub(crate) fn added(known: &Known<'_>, access: &Access, mut figure: Figure) -> Figure {
+    let Some(work) = access.options.work else { return figure };
+    let memory = figure.time;
+    let waits = if access.kind == Kind::Chase { Some(1.0) } else { access.options.mlp };
+    let (time, computing) = if let Some(at_once) = waits {
+        let nearest = known.levels.iter().find(|level| level.name == NEAREST);
+        if nearest.is_none() {
+            let why = "the latency of L1 is not in the record: all of work counts as computing";
+            figure.remarks.push(why.to_owned());
+        }
+        let load = nearest.map_or(Estimate::exact(0.0), |level| level.latency.scaled(1.0 / at_once));
+        let beside = |load: f64| (work - load).max(0.0);
+        let computing = Estimate::new(beside(load.value), beside(load.hi), beside(load.lo));
+        (sum([memory, computing]), computing)
+    } else {
+        let ahead = known.ahead(access, &figure.pages).map_or(1.0, |ahead| ahead.value.min(1.0));
+        let not_hidden = |memory: f64| (work - memory).max(work * (1.0 - ahead));
+        let computing = Estimate::new(not_hidden(memory.value), not_hidden(memory.hi), work);
+        let least = memory.lo + not_hidden(memory.lo);
+        (Estimate::new(memory.value + computing.value, least, memory.hi + work), computing)
+    };
+    figure.time = time;
+    // Where no level is known, the parts do not sum up to the time, and computing is none of them.
+    if !figure.levels.is_empty() {
+        let share = Estimate::exact(0.0);
+        figure.levels.push(Served { level: COMPUTING.to_owned(), share, time: computing });
+    }
+    figure
+}
