@@ -7,6 +7,13 @@
 //! time = memory + work - latency of L1 / mlp
 //! ```
 //!
+//! In passes in order, lines are fetched ahead, but what the core does to load them one by one is not
+//! hidden. The record's own passes do little besides, so what is more than they take is added.
+//!
+//! ```text
+//! time = memory + work - a line of the record's pass over the nearest cache
+//! ```
+//!
 //! Else an out-of-order core computes while it waits, and the longer one is what it takes. Where the
 //! instructions of one access are more than the core can look ahead over, it computes without
 //! waiting loads for the part of them that is beyond.
@@ -16,17 +23,21 @@
 //! time = memory + work · (1 - ahead)        ahead = accesses that fit into the re-order buffer
 //! ```
 //!
-//! The interval then reaches from the longer one to the sum of both: no overlap at all.
+//! In both of these, the interval reaches from the longer one, for all may overlap, to the sum.
 
 use super::figure::{Figure, Served, sum};
 use super::known::Known;
 use crate::pattern::{Access, Kind};
+use records::machine::StreamKind;
 use units::Estimate;
 
 /// The name of what is not memory's part of the time, among the levels.
 pub(crate) const COMPUTING: &str = "computing";
 
 const NEAREST: &str = "L1";
+
+/// Bytes that fit into the nearest cache of any machine.
+const SMALL: f64 = 16384.0;
 
 pub(crate) fn added(known: &Known<'_>, access: &Access, mut figure: Figure) -> Figure {
     let Some(work) = access.options.work else { return figure };
@@ -42,6 +53,11 @@ pub(crate) fn added(known: &Known<'_>, access: &Access, mut figure: Figure) -> F
         let beside = |load: f64| (work - load).max(0.0);
         let computing = Estimate::new(beside(load.value), beside(load.hi), beside(load.lo));
         (sum([memory, computing]), computing)
+    } else if let Some(pass) = own_pass(known, access) {
+        let beyond = |pass: f64| (work - pass).max(0.0);
+        let computing = Estimate::new(beyond(pass.value), beyond(pass.hi), beyond(pass.lo));
+        let least = memory.lo.max(work);
+        (Estimate::new(memory.value + computing.value, least, memory.hi + work), computing)
     } else {
         let ahead = known.ahead(access, &figure.pages).map_or(1.0, |ahead| ahead.value.min(1.0));
         let not_hidden = |memory: f64| (work - memory).max(work * (1.0 - ahead));
@@ -56,4 +72,11 @@ pub(crate) fn added(known: &Known<'_>, access: &Access, mut figure: Figure) -> F
         figure.levels.push(Served { level: COMPUTING.to_owned(), share, time: computing });
     }
     figure
+}
+
+/// What a line takes in the nearest cache in the record's own pass of this kind.
+fn own_pass(known: &Known<'_>, access: &Access) -> Option<Estimate> {
+    let in_order = access.kind == Kind::Seq;
+    let operation = access.options.operation.unwrap_or(StreamKind::Read);
+    in_order.then(|| known.line_time_of(operation, SMALL))?
 }
