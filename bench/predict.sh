@@ -1,21 +1,30 @@
 #!/usr/bin/env bash
 # How far off are predictions? Measures this machine, or takes the record in MACHINE, then times the
-# programs in programs/predict, whose cases state their access pattern, and predicts each of them.
+# programs in programs/predict, whose cases state their access pattern and measure what they compute
+# in the nearest cache, and predicts each of them. The machine is measured before and after the
+# programs, for its neighbours change: predictions take both runs.
 # The last lines count the cases that are within 10% and within 25%.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 cpu=${CPU:-0}
-machine=${MACHINE:-$work/machine.json}
-[ -e "$machine" ] ||
-    "$gleaner" measure latency stride windows mlp bandwidth --cpu "$cpu" ${QUICK:+--quick} -q -o "$machine" >/dev/null
+runs=()
+# measured NAME: measures the machine, unless there is a record already
+measured() {
+    [ -z "${MACHINE:-}" ] || return 0
+    "$gleaner" measure latency stride windows mlp bandwidth --cpu "$cpu" ${QUICK:+--quick} -q -o "$work/$1" >/dev/null
+    runs+=(--machine "$work/$1")
+}
+[ -z "${MACHINE:-}" ] || runs=(--machine "$MACHINE")
+measured before.json
 for source in "$root"/bench/programs/predict/*.c; do
     program=$work/$(basename "$source" .c)
     cc -O2 -Wall -Wno-unused-function -o "$program" "$source"
     taskset -c "$cpu" "$program"
 done >"$work/measured"
+measured after.json
 # Value and bounds in milliseconds. The programs' memory has huge pages where they can be had.
 predicted() {
-    "$gleaner" predict --json -q --machine "$machine" --if pages=thp "$1" |
+    "$gleaner" predict --json -q "${runs[@]}" --if pages=thp "$1" |
         awk -F'[:,]' '/^  "time"/ { inside = 1 }
             inside && /"(value|lo|hi)"/ { gsub(/[ "]/, ""); found[$1] = $2 / 1e6 }
             inside && /}/ { print found["value"], found["lo"], found["hi"]; exit }'
@@ -48,5 +57,5 @@ awk -F'\t' '
     }
     END {
         printf "\nWithin 10%%: %d of %d. Further off than 25%%: %d. A program takes longer than predicted by what it\n", near, all, far
-        print "computes, where that does not overlap with its loads."
+        print "computes, where no work= tells it, and by what other programs and guests take of its caches."
     }' "$work/both" | keep predict.md

@@ -1,14 +1,24 @@
 // What the programs of `bench/predict.sh` share. Each program has several cases; each case states
 // the access pattern that it has, as `gleaner predict` reads it, and is timed by the program.
 //
+// What a case computes is measured first: the same code over data that fit into the nearest cache,
+// with as many operations in all. That is `work=` in its pattern. A core looks ahead over so many
+// instructions only: `instructions=` are counted one by one.
+//
 // A line for each case on standard output: name, nanoseconds (the median of the rounds), those of
 // the fastest and the slowest round, pattern; with tabs between them.
 #include "../common.h"
+#include <signal.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 
-enum { LINE = 64, ROUNDS = 7 };
+enum { LINE = 64, ROUNDS = 11 };
 
 #define MIB(n) ((size_t)(n) << 20)
+// Data that fit into the nearest cache of any machine, with room for the stack.
+#define SMALL ((size_t)16 << 10)
 
 // What a case found: a compiler must not leave it out.
 static volatile uint64_t answer;
@@ -20,17 +30,65 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The first round brings the memory into the state that passes before leave, and is not counted.
-static void timed(const char *name, body once, const char *pattern) {
-    uint64_t times[ROUNDS];
+// The program's own time: other programs on this CPU do not count.
+static uint64_t cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+// Times of the rounds, ascending. The first one brings the memory into the state that passes before
+// leave, and is not counted.
+static void rounds(body once, uint64_t times[ROUNDS]) {
     answer += once();
     for (int i = 0; i < ROUNDS; i++) {
-        uint64_t begin = now_ns();
+        uint64_t begin = cpu_ns();
         answer += once();
-        times[i] = now_ns() - begin;
+        times[i] = cpu_ns() - begin;
     }
     qsort(times, ROUNDS, sizeof *times, by_size);
-    printf("%s\t%lu\t%lu\t%lu\t%s\n", name, times[ROUNDS / 2], times[0], times[ROUNDS - 1], pattern);
+}
+
+// Nanoseconds of one of so many accesses, with its computing.
+static double work(body once, double accesses) {
+    uint64_t times[ROUNDS];
+    rounds(once, times);
+    return times[ROUNDS / 2] / accesses;
+}
+
+// Instructions of one of so many accesses: a child runs them one by one.
+static double instructions(body once, double accesses) {
+    pid_t child = fork();
+    if (!child) {
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        raise(SIGSTOP);
+        answer += once();
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    int status;
+    double steps = 0;
+    waitpid(child, &status, 0);
+    do {
+        ptrace(PTRACE_SINGLESTEP, child, 0, 0);
+        waitpid(child, &status, 0);
+        steps++;
+    } while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return steps / accesses;
+}
+
+__attribute__((format(printf, 3, 4))) static void timed(const char *name, body once, const char *pattern,
+                                                        ...) {
+    uint64_t times[ROUNDS];
+    rounds(once, times);
+    printf("%s\t%lu\t%lu\t%lu\t", name, times[ROUNDS / 2], times[0], times[ROUNDS - 1]);
+    va_list figures;
+    va_start(figures, pattern);
+    vprintf(pattern, figures);
+    va_end(figures);
+    printf("\n");
     fflush(stdout);
 }
 

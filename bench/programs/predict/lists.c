@@ -8,9 +8,10 @@ struct node {
 };
 
 static struct node *nodes;
-static size_t count, lists, passes;
+static size_t count, passes;
 
-static void linked_at_random(size_t bytes) {
+// So many lists, each with its own part of the memory.
+static void linked_at_random(size_t bytes, size_t lists) {
     nodes = area(bytes);
     count = bytes / sizeof *nodes / lists;
     uint32_t *order = malloc(count * sizeof *order);
@@ -41,7 +42,7 @@ static uint64_t one_list(void) {
 static uint64_t two_lists(void) {
     uint64_t sum = 0;
     struct node *a = nodes, *b = nodes + count;
-    for (size_t i = 0; i < count; i++, a = a->next, b = b->next)
+    for (size_t i = 0; i < count * passes; i++, a = a->next, b = b->next)
         sum += a->value + b->value;
     return sum;
 }
@@ -49,28 +50,38 @@ static uint64_t two_lists(void) {
 static uint64_t four_lists(void) {
     uint64_t sum = 0;
     struct node *a = nodes, *b = a + count, *c = b + count, *d = c + count;
-    for (size_t i = 0; i < count; i++, a = a->next, b = b->next, c = c->next, d = d->next)
+    for (size_t i = 0; i < count * passes; i++, a = a->next, b = b->next, c = c->next, d = d->next)
         sum += a->value + b->value + c->value + d->value;
     return sum;
 }
 
+// What a step over a node takes in the nearest cache.
+static double step(body walk, size_t lists) {
+    passes = MIB(64) / SMALL;
+    linked_at_random(SMALL, lists);
+    double ns = work(walk, passes * SMALL / LINE);
+    passes = 1;
+    return ns;
+}
+
 int main(void) {
-    lists = passes = 1;
-    linked_at_random(MIB(64));
-    timed("list of 64 MiB", one_list, "chase(64M)");
+    double ns = step(one_list, 1);
+    linked_at_random(MIB(64), 1);
+    timed("list of 64 MiB", one_list, "chase(64M, work=%.2fns)", ns);
     linked_in_order(MIB(64));
-    timed("list of 64 MiB in order", one_list, "seq(64M)");
+    // Each load waits for the one before, but the next lines are fetched ahead.
+    timed("list of 64 MiB in order", one_list, "stride(64, 64M, mlp=1, work=%.2fns)", ns);
     passes = 16;
-    linked_at_random(MIB(1));
-    timed("list of 1 MiB", one_list, "16 * chase(1M)");
+    linked_at_random(MIB(1), 1);
+    timed("list of 1 MiB", one_list, "16 * chase(1M, work=%.2fns)", ns);
     passes = 1024;
-    linked_at_random(24 << 10);
-    timed("list of 24 KiB", one_list, "1024 * chase(24K)");
-    lists = 2;
-    linked_at_random(MIB(64));
-    timed("two lists at once", two_lists, "rand(64M, mlp=2)");
-    lists = 4;
-    linked_at_random(MIB(64));
-    timed("four lists at once", four_lists, "rand(64M, mlp=4)");
+    linked_at_random(24 << 10, 1);
+    timed("list of 24 KiB", one_list, "1024 * chase(24K, work=%.2fns)", ns);
+    ns = step(two_lists, 2);
+    linked_at_random(MIB(64), 2);
+    timed("two lists at once", two_lists, "rand(64M, mlp=2, work=%.2fns)", ns);
+    ns = step(four_lists, 4);
+    linked_at_random(MIB(64), 4);
+    timed("four lists at once", four_lists, "rand(64M, mlp=4, work=%.2fns)", ns);
     return 0;
 }

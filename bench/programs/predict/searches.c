@@ -4,16 +4,24 @@
 enum { SEARCHES = 1 << 18, DEPTH = 20, FANOUT = 16, BTREE_LEVELS = 5 };
 
 static uint64_t *sorted;
-static size_t count;
+static size_t count, searches;
+
+static void make_sorted(size_t bytes) {
+    count = bytes / sizeof *sorted;
+    sorted = area(bytes);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = i;
+}
 
 // Steps without branches: the core cannot guess the way.
 static uint64_t binary_search(void) {
     uint64_t key = 1;
-    for (int i = 0; i < SEARCHES; i++) {
+    for (size_t i = 0; i < searches; i++) {
         const uint64_t *low = sorted;
-        for (size_t half = count / 2; half; half /= 2)
-            low += (low[half] <= key) * half;
-        key = mixed(key + *low) % count;
+        for (size_t left = count; left > 1; left -= left / 2)
+            low += (low[left / 2] <= key) * (left / 2);
+        // With the number of the search: a key alone would lead into a short cycle of keys.
+        key = mixed(*low + i) % count;
     }
     return key;
 }
@@ -24,9 +32,11 @@ struct node {
     char rest[LINE - 8];
 };
 static struct node *nodes;
+static int depth;
 
-static void make_tree(void) {
-    const size_t all = (size_t)1 << DEPTH;
+static void make_tree(int levels) {
+    depth = levels;
+    const size_t all = (size_t)1 << depth;
     uint32_t *place = malloc(all * sizeof *place);
     for (size_t i = 0; i < all; i++)
         place[i] = i;
@@ -45,9 +55,9 @@ static void make_tree(void) {
 
 static uint64_t tree_search(void) {
     uint64_t key = 1;
-    for (int i = 0; i < SEARCHES; i++) {
+    for (size_t i = 0; i < searches; i++) {
         uint32_t at = nodes[0].child[0];
-        for (int level = 1; level < DEPTH; level++)
+        for (int level = 1; level < depth; level++)
             at = nodes[at].child[key >> level & 1];
         key = mixed(key + at);
     }
@@ -57,10 +67,12 @@ static uint64_t tree_search(void) {
 // Nodes of sixteen keys in two lines, of which a search reads both; the child's place follows from
 // the keys' number.
 static uint64_t *levels[BTREE_LEVELS];
+static int btree_levels;
 
-static void make_btree(void) {
+static void make_btree(int all) {
+    btree_levels = all;
     size_t keys = FANOUT;
-    for (int level = 0; level < BTREE_LEVELS; level++, keys *= FANOUT) {
+    for (int level = 0; level < all; level++, keys *= FANOUT) {
         levels[level] = area(keys * sizeof(uint64_t));
         for (size_t i = 0; i < keys; i++)
             levels[level][i] = i % FANOUT << 60;
@@ -69,9 +81,9 @@ static void make_btree(void) {
 
 static uint64_t btree_search(void) {
     uint64_t key = 1;
-    for (int i = 0; i < SEARCHES; i++) {
+    for (size_t i = 0; i < searches; i++) {
         size_t node = 0;
-        for (int level = 0; level < BTREE_LEVELS; level++) {
+        for (int level = 0; level < btree_levels; level++) {
             const uint64_t *keys = levels[level] + node * FANOUT;
             uint64_t part = key << 4 * level, place = 0;
             for (int k = 1; k < FANOUT; k++)
@@ -83,31 +95,41 @@ static uint64_t btree_search(void) {
     return key;
 }
 
-// For each step, the lines that it may need: twice as many as the step before, of all searches.
-static char *halvings(char *text, int steps, int in_line) {
+// The steps of all searches. Until a step needs a line again, as many searches pass as it has lines,
+// and each brings a line of every later step, too: so much larger is the area that caches see.
+static char *steps(char *text, int steps, int fanout, size_t bytes, int lines, double ns) {
     char *end = text;
-    for (int step = 0; step < steps; step++)
-        end += sprintf(end, "%srand(%lu, mlp=1, n=%d)", step ? "; " : "", (size_t)LINE << step, SEARCHES);
-    if (in_line)
-        sprintf(end, "; rand(64, mlp=1, n=%d)", in_line * SEARCHES);
-    return text;
+    for (int step = 0; step < steps; step++, bytes *= fanout)
+        end += sprintf(end, "%srand(%lu, mlp=%d, n=%d, work=%.2fns)", step ? "; " : "",
+                       bytes * (steps - step), lines, lines * SEARCHES, ns);
+    return end;
+}
+
+// What a step takes in the nearest cache, of searches that have so many.
+static double step(body search, double steps) {
+    searches = SEARCHES * 4;
+    double ns = work(search, searches * steps);
+    searches = SEARCHES;
+    return ns;
 }
 
 int main(void) {
     char text[4096];
-    count = MIB(64) / sizeof *sorted;
-    sorted = area(MIB(64));
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = i;
+    make_sorted(SMALL);
+    double ns = step(binary_search, 11);
     // The last three steps stay in the line that the step before has loaded.
-    timed("binary search in 64 MiB", binary_search, halvings(text, 20, 3));
-    make_tree();
-    timed("binary tree of 64 MiB", tree_search, halvings(text, DEPTH - 1, 0));
-    make_btree();
-    char *end = text;
-    size_t keys = FANOUT;
-    for (int level = 0; level < BTREE_LEVELS; level++, keys *= FANOUT)
-        end += sprintf(end, "%srand(%lu, mlp=2, n=%d)", level ? "; " : "", keys * 8, 2 * SEARCHES);
-    timed("B-tree of 8 MiB", btree_search, text);
+    sprintf(steps(text, 20, 2, LINE, 1, ns), "; rand(64, mlp=1, n=%d, work=%.2fns)", 3 * SEARCHES, ns);
+    make_sorted(MIB(64));
+    timed("binary search in 64 MiB", binary_search, "%s", text);
+    make_tree(8);
+    ns = step(tree_search, 7);
+    make_tree(DEPTH);
+    steps(text, DEPTH - 1, 2, LINE, 1, ns);
+    timed("binary tree of 64 MiB", tree_search, "%s", text);
+    make_btree(2);
+    ns = step(btree_search, 2 * 2);
+    make_btree(BTREE_LEVELS);
+    steps(text, BTREE_LEVELS, FANOUT, 2 * LINE, 2, ns);
+    timed("B-tree of 8 MiB", btree_search, "%s", text);
     return 0;
 }
