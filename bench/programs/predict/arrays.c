@@ -70,7 +70,7 @@ static void make(size_t bytes, size_t times) {
         a[i] = 1, b[i] = 2;
 }
 
-// What a line of all arrays takes in the nearest cache: so many times as large as one of them.
+// What a line takes in the nearest cache; all arrays together are `arrays` times as large as one.
 static double line(body pass, double arrays) {
     make(SMALL / 2, 2 * MIB(64) / SMALL);
     return work(pass, arrays * MIB(64) / LINE);

@@ -2,8 +2,8 @@
 // the access pattern that it has, as `gleaner predict` reads it, and is timed by the program.
 //
 // What a case computes is measured first: the same code over data that fit into the nearest cache,
-// with as many operations in all. That is `work=` in its pattern. A core looks ahead over so many
-// instructions only: `instructions=` are counted one by one.
+// with as many operations in all. That is `work=` in its pattern. A core looks ahead over a few
+// hundred instructions: those of an access, counted one by one, are `instructions=`.
 //
 // A line for each case on standard output: name, nanoseconds (the median of the rounds), those of
 // the fastest and the slowest round, pattern; with tabs between them.
@@ -49,14 +49,14 @@ static void rounds(body once, uint64_t times[ROUNDS]) {
     qsort(times, ROUNDS, sizeof *times, by_size);
 }
 
-// Nanoseconds of one of so many accesses, with its computing.
+// Nanoseconds of one access, with its computing.
 static double work(body once, double accesses) {
     uint64_t times[ROUNDS];
     rounds(once, times);
     return times[ROUNDS / 2] / accesses;
 }
 
-// Instructions of one of so many accesses: a child runs them one by one.
+// Instructions of one access: a child runs them one by one.
 static double instructions(body once, double accesses) {
     pid_t child = fork();
     if (!child) {

@@ -10,7 +10,7 @@ struct node {
 static struct node *nodes;
 static size_t count, passes;
 
-// So many lists, each with its own part of the memory.
+// Each list has its own part of the memory.
 static void linked_at_random(size_t bytes, size_t lists) {
     nodes = area(bytes);
     count = bytes / sizeof *nodes / lists;

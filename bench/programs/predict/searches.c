@@ -95,8 +95,9 @@ static uint64_t btree_search(void) {
     return key;
 }
 
-// The steps of all searches. Until a step needs a line again, as many searches pass as it has lines,
-// and each brings a line of every later step, too: so much larger is the area that caches see.
+// The steps of all searches. A step with n lines needs one of them again after n searches in the
+// mean, and each of these brings a line of every later step, too: caches see an area that is as
+// much larger.
 static char *steps(char *text, int steps, int fanout, size_t bytes, int lines, double ns) {
     char *end = text;
     for (int step = 0; step < steps; step++, bytes *= fanout)
@@ -105,7 +106,7 @@ static char *steps(char *text, int steps, int fanout, size_t bytes, int lines, d
     return end;
 }
 
-// What a step takes in the nearest cache, of searches that have so many.
+// What a step takes in the nearest cache, of searches with a few steps.
 static double step(body search, double steps) {
     searches = SEARCHES * 4;
     double ns = work(search, searches * steps);

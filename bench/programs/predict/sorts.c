@@ -58,7 +58,7 @@ static uint64_t copies(void) { return pieces(nothing); }
 static uint64_t merge_sort(void) { return pieces(merge_passes); }
 static uint64_t radix_sort(void) { return pieces(radix_passes); }
 
-// What the elements of a line take in each of so many passes over small pieces, without the copy.
+// What the elements of a line take in each pass over small pieces, without the copy.
 static double line(body sort, size_t elements, double passes) {
     all = COUNT, count = elements;
     double lines = (double)COUNT * sizeof *from / LINE;
@@ -76,7 +76,8 @@ int main(void) {
     // A pass reads 16 MiB and writes as much: half of its lines are read.
     double merged = line(merge_sort, FEW, 10) / 2;
     all = count = COUNT;
-    timed("merge sort of 16 MiB", merge_sort, "seq(32M, op=copy); 22 * seq(32M, op=copy, work=%.2fns)", merged);
+    timed("merge sort of 16 MiB", merge_sort, "seq(32M, op=copy); 22 * seq(32M, op=copy, work=%.2fns)",
+          merged);
 
     // A pass reads twice, and writes in 256 places: its lines are as good as random. Not a power of
     // two of elements, for these places would share the sets of all caches.

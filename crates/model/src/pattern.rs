@@ -71,9 +71,9 @@ pub struct Options {
     pub remote: Option<f64>,
     /// What a pass in order does; reading if it is not said. The area is that of all its arrays.
     pub operation: Option<StreamKind>,
-    /// Nanoseconds that one access takes, with its computing, when all data are in the nearest cache.
+    /// Nanoseconds of one access, with its computing, when all data are in the nearest cache.
     pub work: Option<f64>,
-    /// Instructions of one access, with its computing: the core looks ahead over so many of them.
+    /// Instructions of one access, with its computing: they share the re-order buffer.
     pub instructions: Option<f64>,
 }
 

@@ -6,8 +6,8 @@
 //! missed more often: the latency curve tells it.
 //!
 //! With `instructions`, the core looks ahead over a few accesses only. The first load of each such
-//! group waits in full, for the group before it must leave the re-order buffer; the others follow at
-//! the rate of independent loads. The slowest level of a group tells how long its first load waits.
+//! group waits in full, for the group before it must leave the re-order buffer; the others follow
+//! at the rate of independent loads. The slowest level of a group tells how long its first waits.
 
 use super::figure::{Figure, Served, Source, largest, product, quotient, sum};
 use super::known::{Cannot, Known, MEMORY};
@@ -47,7 +47,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
         remarks.push(NOT_AHEAD.to_owned());
     }
     let first = ahead.map_or(Estimate::exact(0.0), first_of_group);
-    // The slowest level first: it has the first loads of groups, as far as it has so many.
+    // The slowest level first: groups begin with its loads while there are any.
     let mut left = first;
     let mut levels: Vec<Served> = Vec::new();
     for served in alone.into_iter().rev() {

@@ -7,16 +7,16 @@
 //! time = memory + work - latency of L1 / mlp
 //! ```
 //!
-//! In passes in order, lines are fetched ahead, but what the core does to load them one by one is not
-//! hidden. The record's own passes do little besides, so what is more than they take is added.
+//! In passes in order, lines are fetched ahead, but what the core does to load them one by one is
+//! not hidden. The record's own passes do little besides: what is more than they take is added.
 //!
 //! ```text
 //! time = memory + work - a line of the record's pass over the nearest cache
 //! ```
 //!
-//! Else an out-of-order core computes while it waits, and the longer one is what it takes. Where the
-//! instructions of one access are more than the core can look ahead over, it computes without
-//! waiting loads for the part of them that is beyond.
+//! Else an out-of-order core computes while it waits, and the longer one is what it takes. Where
+//! one access has more instructions than the core can look ahead over, nothing is loaded while it
+//! executes those beyond.
 //!
 //! ```text
 //! time = larger of memory and work          ahead >= 1, or not known
