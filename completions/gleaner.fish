@@ -113,7 +113,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l ring -d 'Mos
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l home-cpus -d 'CPUs for scavengers while they are off the primary, as 0-3,8 [default: the primary\'s]' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-slowdown -d 'How much slower the primary may become: the rate of its yields with guests, against the rate without, measured while it runs' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l max-absence -d 'How long the primary may be off its thread each time it yields: a target, not a hard limit; a guest that repeatedly runs longer is sent back to its own thread for a while' -r
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Costs of misses and yields on this machine, as \'gleaner measure -o FILE\' writes them [default: the record that \'gleaner measure\' leaves in the user\'s cache directory]' -r -F
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l machine -d 'Costs of misses and yields on this machine, as \'gleaner measure -o FILE\' writes them [default: the record that \'gleaner measure\' leaves in the user\'s cache directory; without one, what plans need is measured in two seconds, once]' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l profile -d 'Choose sites by what \'gleaner profile -o FILE\' saw these programs wait for; may be given several times, for the primary and for scavengers' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
@@ -129,6 +129,8 @@ live-registers\t'Each yield saves all registers, not only those that are live'
 hoisted-saves\t'Registers that a loop does not change are saved at each of its yields, not once before it'
 sunk-restores\t'Registers that a scavenger\'s loop does not use are loaded at each yield, not once behind it'
 load-store-balance\t'Registers whose slots hold them are not saved again to balance a yield\'s loads and stores'"
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l stay-aboard -d 'Keep scavengers in the primary\'s stalls even where a CPU is idle and they would run faster there; for measuring what stalls are worth, or to leave idle CPUs to others'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l assume-costs -d 'Assume the costs of a common machine where no record is named, rather than using or measuring those of this one'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show a status line on the terminal: how many guests are aboard, and how much they slow the primary down'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Ignore the cache of analysed and rewritten programs, and do not write to it'

@@ -3,11 +3,14 @@
 
 use crate::console::Console;
 use crate::live;
-use crate::measure::{self, Adapter, MeasureArgs};
+use crate::measure::Adapter;
 use ::harvest::machine_record::{self, Kept};
 use experiments::catalogue;
+use experiments::choices::{self, CpuChoice};
 use lab::stop::Stop;
 use records::Document;
+use records::host::Host;
+use records::machine::{Effort, Machine};
 use std::thread;
 
 /// Where this fails, costs are assumed, and the summary says so.
@@ -17,25 +20,41 @@ pub(super) fn measure_if_missing(console: &Console) {
         return;
     }
     console.remark("gleaner: measuring what misses and yields cost on this machine, once (two seconds)");
-    let args = MeasureArgs { quick: true, ..MeasureArgs::only(&[]) };
-    let Ok((mut request, _claim)) = measure::request(&args, &host, console) else { return };
-    request.experiments = vec![&catalogue::COSTS];
-    // Ctrl-C ends this process, as it would while a plan is made.
-    request.stop = Stop::never();
+    if let Err(why) = measured(&host, console).and_then(|machine| kept(&Document::now(machine))) {
+        console.remark(&format!("gleaner: {why}: the costs of a common machine are assumed"));
+    }
+}
+
+fn measured(host: &Host, console: &Console) -> Result<Machine, String> {
+    let CpuChoice { cpu, claim } = choices::cpu(None).map_err(|refused| refused.why)?;
+    let _claim = claim.ok_or("another gleaner measures now")?;
+    let memory = choices::memory(None, host).map_err(|_| "too little memory is available")?;
+    let request = experiments::Request {
+        experiments: vec![&catalogue::COSTS],
+        effort: Effort::Quick,
+        seconds: None,
+        cpu,
+        seed: choices::seed(),
+        max_memory: memory.areas,
+        // Ctrl-C ends this process, as it would while a plan is made.
+        stop: Stop::never(),
+    };
     let mut progress = console.progress();
     // A measuring thread keeps to one CPU; whoever is started later shall not.
-    let measured = thread::scope(|scope| {
-        let measuring = || experiments::measure(&request, &host, &mut Adapter(progress.as_mut()));
+    let found = thread::scope(|scope| {
+        let measuring = || experiments::measure(&request, host, &mut Adapter(progress.as_mut()));
         scope.spawn(measuring).join()
     });
     progress.finish();
-    let why = match measured {
-        Ok(Ok(machine)) => match machine_record::keep_short(&Document::now(machine)) {
-            Kept::Nowhere(why) => why,
-            Kept::Written(_) | Kept::Older(..) => return,
-        },
-        Ok(Err(refused)) => refused.why,
-        Err(_) => "the measurement failed".to_owned(),
-    };
-    console.remark(&format!("gleaner: {why}: the costs of a common machine are assumed"));
+    match found {
+        Ok(found) => found.map_err(|refused| refused.why),
+        Err(_) => Err("the measurement failed".to_owned()),
+    }
+}
+
+fn kept(document: &Document<Machine>) -> Result<(), String> {
+    match machine_record::keep_short(document) {
+        Kept::Nowhere(why) => Err(why),
+        Kept::Written(_) | Kept::Older(..) => Ok(()),
+    }
 }

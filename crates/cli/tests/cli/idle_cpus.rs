@@ -3,7 +3,7 @@
 use records::run::{Run, Scavenger};
 use testkit::Place;
 
-/// A primary that yields once in some milliseconds, until its time is over; and a scavenger that
+/// A primary that yields once in some microseconds, until its time is over; and a scavenger that
 /// computes for ever.
 const PROGRAM: &str = r#"
 #include <stdlib.h>
@@ -16,7 +16,7 @@ __attribute__((noinline)) static long load(long at) { return list[at * 7919 % NO
 int main(int argc, char **argv) {
     if (argc < 2) compute(0);
     long at = 0;
-    for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(1000000)) at = load(at);
+    for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(20000)) at = load(at);
     return at < 0;
 }
 "#;

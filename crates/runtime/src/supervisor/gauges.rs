@@ -51,7 +51,8 @@ pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
     }
     let Some(price) = notes.price_aboard() else {
         page::add(&row.unpriced_turns, turns);
-        notes.add_turns(turns, None);
+        // Gauges of a home that parks are better than none.
+        notes.add_turns(turns, notes.price().map(|price| price * unit(home)));
         return None;
     };
     let price = price * unit(home);
@@ -157,10 +158,7 @@ impl Supervisor {
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {
             host.gauge().guest.store(own.pointer(), Release);
-        } else if waited >= pause(notes, TRIP_NS)
-            && self.processes.has_cpus_to_spare()
-            && self.starving.is_empty()
-        {
+        } else if waited >= TRIP_NS && self.processes.has_cpus_to_spare() && self.starving.is_empty() {
             own.recall.store(trip::GAUGED as u32, Relaxed);
         } else {
             return;
