@@ -27,9 +27,6 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     if !args.dry_run {
         launch::check_host().map_err(|e| refused(&e.into()))?;
     }
-    if args.takes_usual_costs() {
-        costs::measure_if_missing(console);
-    }
     let request = args.request(&participants);
     let mut progress = preparing::Preparing::new(console);
     let prepared = threads::shared(|| session::prepare(&request, participants, &mut progress));

@@ -32,6 +32,9 @@ pub trait Progress: Send {
     fn step(&mut self, step: &PreparationStep<'_>);
     /// Something is done in another way than asked for: a line for the user.
     fn notice(&mut self, line: &str);
+    /// The plan takes the costs of this machine next: the time to measure them where no record has
+    /// them.
+    fn takes_costs(&mut self) {}
 }
 
 /// How much of a preparation analyses take; rewriting takes the rest, and half of that is the

@@ -13,11 +13,16 @@ pub fn said(output: &Output) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), without_summary(&text(&output.stderr)))
 }
 
-/// Errors without the summary of a harvest, and without the progress of its preparation.
+/// Errors without the summary of a harvest, and without the progress of its preparation: what costs
+/// are measured, where there is no record of them, and which programs are rewritten.
 pub fn without_summary(errors: &str) -> String {
     let is_progress = |line: &str| {
         let what = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
-        ["analysing", "rewriting", "proving"].iter().any(|verb| what.starts_with(&format!("%  {verb} ")))
+        ["analysing ", "rewriting ", "proving ", "costs"]
+            .iter()
+            .any(|step| what.starts_with(&format!("%  {step}")))
+            || line.starts_with("gleaner: measuring what misses and yields cost")
+            || line.trim_end().ends_with(": the costs of a common machine are assumed")
     };
     let (mut kept, mut in_summary) = (String::new(), false);
     for line in errors.split_inclusive('\n') {

@@ -292,11 +292,6 @@ impl HarvestArgs {
         }
     }
 
-    /// Whether the plan takes the costs of this machine, wherever they are.
-    pub(super) fn takes_usual_costs(&self) -> bool {
-        self.plan.is_none() && self.costs() == Costs::Usual
-    }
-
     pub(super) fn homes(&self) -> Homes {
         let cpus = self.home_cpus.as_ref().map(|cpus| cpus.iter().collect());
         Homes { cpus, stay_aboard: self.stay_aboard }

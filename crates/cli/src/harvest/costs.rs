@@ -43,10 +43,11 @@ fn measured(host: &Host, console: &Console) -> Result<Machine, String> {
     // A measuring thread keeps to one CPU; whoever is started later shall not.
     let found = thread::scope(|scope| {
         let measuring = || experiments::measure(&request, host, &mut Adapter(progress.as_mut()));
-        scope.spawn(measuring).join()
+        let started = thread::Builder::new().spawn_scoped(scope, measuring);
+        started.map_err(|why| records::plain(&why)).map(thread::ScopedJoinHandle::join)
     });
     progress.finish();
-    match found {
+    match found? {
         Ok(found) => found.map_err(|refused| refused.why),
         Err(_) => Err("the measurement failed".to_owned()),
     }

@@ -3,6 +3,7 @@
 //! It is only told of where a user would begin to wonder: of a large module at once, of small ones
 //! when they take long.
 
+use super::costs;
 use crate::console::Console;
 use crate::plain::escaped;
 use crate::progress::Progress;
@@ -40,6 +41,10 @@ impl ::harvest::progress::Progress for Preparing<'_> {
             self.progress.at(&words(step), step.done);
             self.shown = true;
         }
+    }
+
+    fn takes_costs(&mut self) {
+        costs::measure_if_missing(self.console);
     }
 
     fn notice(&mut self, line: &str) {

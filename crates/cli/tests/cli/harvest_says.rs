@@ -109,8 +109,9 @@ fn a_machine_is_measured_for_the_first_harvest_and_not_again() {
     let measures = |output: &Output| text(&output.stderr).contains("measuring what misses and yields cost");
     // As often as others disturb it.
     for _ in 0..20 {
-        let (code, plan, errors) = said(&by_this_machine(&place, &harvest));
-        assert_eq!(code, Some(0), "{errors}");
+        let output = by_this_machine(&place, &harvest);
+        let (plan, errors) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{errors}");
         if plan.contains("prices.json, of ") {
             assert!(!measures(&by_this_machine(&place, &harvest)));
             // What was measured with more care is better.

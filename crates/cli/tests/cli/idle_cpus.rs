@@ -9,14 +9,14 @@ const PROGRAM: &str = r#"
 #include <stdlib.h>
 #include <time.h>
 enum { NODES = 1 << 20 };
-static long list[NODES];
+static volatile long list[NODES];
 static volatile unsigned long sum;
 __attribute__((noinline)) static void compute(unsigned long n) { for (unsigned long i = 1; i != n; i++) sum += i * i ^ i >> 3; }
-__attribute__((noinline)) static long load(long at) { return list[at * 7919 % NODES] + 1; }
+__attribute__((noinline)) static long load(long at, int n) { while (n--) at += list[at * 7919 % NODES] + 1; return at; }
 int main(int argc, char **argv) {
     if (argc < 2) compute(0);
     long at = 0;
-    for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(20000)) at = load(at);
+    for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(20000)) at = load(at, argc * 2) % NODES;
     return at < 0;
 }
 "#;

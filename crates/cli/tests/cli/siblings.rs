@@ -44,7 +44,7 @@ impl Place {
 
     fn harvest(&self, program: &[&str]) -> Command {
         let gleaner = Path::new(env!("CARGO_BIN_EXE_gleaner"));
-        let before = ["harvest", "--siblings", "--record", "run.json", "--"];
+        let before = ["harvest", "--siblings", "--assume-costs", "--record", "run.json", "--"];
         self.on_one_cpu(gleaner, &before.iter().chain(program).copied().collect::<Vec<_>>())
     }
 
@@ -134,7 +134,19 @@ fn idle_processors_come_first() {
     let place = Place::new();
     place.compile("cc", "program.c", "p", &[]);
     let output = Command::new(env!("CARGO_BIN_EXE_gleaner"))
-        .args(["harvest", "--siblings", "--record", "run.json", "--", "./p", "chase", "1", "8", "20"])
+        .args([
+            "harvest",
+            "--siblings",
+            "--assume-costs",
+            "--record",
+            "run.json",
+            "--",
+            "./p",
+            "chase",
+            "1",
+            "8",
+            "20",
+        ])
         .current_dir(place.directory.path())
         .env("XDG_CACHE_HOME", place.at("cache"))
         .output()

@@ -76,6 +76,9 @@ pub fn prepare(
         }
         PlanSource::Made { wishes, costs, profiles } => {
             inputs = input::read(&participants)?;
+            if *costs == Costs::Usual {
+                progress.takes_costs();
+            }
             let MachinePrices { prices, damaged } = machine_record::read_prices(costs)?;
             // A dry run's explanation says it.
             if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
