@@ -5,7 +5,7 @@ use testkit::Place;
 
 /// A primary that yields once in some microseconds, until its time is over; and a scavenger that
 /// computes for ever.
-const PROGRAM: &str = r#"
+const PROGRAM: &str = r"
 #include <stdlib.h>
 #include <time.h>
 enum { NODES = 1 << 20 };
@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(20000)) at = load(at, argc * 2) % NODES;
     return at < 0;
 }
-"#;
+";
 
 fn harvested(options: &[&str]) -> Scavenger {
     let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));

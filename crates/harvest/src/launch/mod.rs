@@ -40,7 +40,7 @@ pub use host::{check as check_host, check_home};
 pub use leaves::Leaves;
 pub use lives::{Life, Processor};
 pub use ready::Starved;
-pub use request::{After, Contract, Harvest, Inherited, Module, Program, Scavenger, Stream};
+pub use request::{After, Contract, Harvest, Homes, Inherited, Module, Program, Scavenger, Stream};
 pub use running::{Outcome, Running, ScavengerOutcome};
 pub use siblings::{SiblingsOutcome, ThreadNow};
 pub use snapshot::{ScavengerNow, Snapshot, Work};

@@ -118,6 +118,15 @@ pub struct Inherited {
     pub closed: u32,
 }
 
+/// Where scavengers are while they are not aboard, and whether they rather are aboard.
+#[derive(Clone, Debug, Default)]
+pub struct Homes {
+    /// CPUs (below 64), for the supervisor, too; `None`: those of the primary.
+    pub cpus: Option<Vec<u32>>,
+    /// Also where a CPU is idle and a guest would get on faster there.
+    pub stay_aboard: bool,
+}
+
 #[derive(Clone, Debug)]
 pub struct Harvest {
     pub primary: Program,
@@ -126,10 +135,7 @@ pub struct Harvest {
     pub ring: u32,
     /// What guests may cost the primary; `None`: anything, and its pace is not watched.
     pub contract: Option<Contract>,
-    /// CPUs (below 64) for scavengers at home and for the supervisor; none: those of the primary.
-    pub home_cpus: Option<Vec<u32>>,
-    /// Guests stay aboard even where they would get on faster on an idle CPU.
-    pub stay_aboard: bool,
+    pub homes: Homes,
     pub after: After,
     /// How long a guest may be aboard before it goes home once, so that its signals are served.
     pub recall: Duration,
@@ -158,8 +164,7 @@ impl Harvest {
             scavengers: Vec::new(),
             ring: 8,
             contract: None,
-            home_cpus: None,
-            stay_aboard: false,
+            homes: Homes::default(),
             after: After::Kill,
             recall: Duration::from_millis(100),
             watch_every: Duration::from_millis(200),

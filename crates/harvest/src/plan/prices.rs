@@ -48,16 +48,16 @@ fn of_costs(costs: &ShortCosts) -> Found<'_> {
 }
 
 fn of_experiments(machine: &Machine) -> Found<'_> {
-    fn result<T>(outcome: &Option<Outcome<T>>) -> Option<&T> {
-        outcome.as_ref()?.result.as_ref()
+    fn result<T>(outcome: Option<&Outcome<T>>) -> Option<&T> {
+        outcome?.result.as_ref()
     }
     let all = &machine.experiments;
     Found {
         levels: &machine.levels,
-        yields: result(&all.yields).map(|measured| yields(&measured.user)).unwrap_or_default(),
-        overlap: result(&all.mlp).and_then(|mlp| mlp.kinds.first()).map(|kind| &kind.sustained),
-        reach: result(&all.rob).map(|rob| &rob.entries),
-        clock: result(&all.clock).map(|clock| &clock.core),
+        yields: result(all.yields.as_ref()).map(|measured| yields(&measured.user)).unwrap_or_default(),
+        overlap: result(all.mlp.as_ref()).and_then(|mlp| mlp.kinds.first()).map(|kind| &kind.sustained),
+        reach: result(all.rob.as_ref()).map(|rob| &rob.entries),
+        clock: result(all.clock.as_ref()).map(|clock| &clock.core),
     }
 }
 

@@ -15,9 +15,10 @@ mod participants;
 mod prepared;
 mod rewritten_file;
 
+pub use crate::launch::Homes;
 pub use error::{FailureKind, SessionError};
 pub use participants::{Commands, Copies, LeftAlone, NO_OUTPUT, Participants, WantedScavenger};
-pub use prepared::{Homes, Prepared};
+pub use prepared::Prepared;
 
 use crate::cache::{Cache, checksum};
 use crate::find::linked::Wanted;

@@ -7,7 +7,7 @@ use super::participants::{LeftAlone, Participants};
 use super::rewritten_file::entry;
 use crate::cache::{Cache, Entry};
 use crate::find::program::{Program, ProgramError};
-use crate::launch::{self, Inherited, Outcome, Running, Snapshot, signals};
+use crate::launch::{self, Homes, Inherited, Outcome, Running, Snapshot, signals};
 use crate::plan::prices::Pricing;
 use crate::rewrite;
 use records::plan::{Plan, PlannedModule, Prices, Role};
@@ -56,15 +56,6 @@ fn most_quantum(plan: &Plan) -> u32 {
 fn time(prices: &Prices, cycles: f64) -> Duration {
     let hertz = prices.clock.value().filter(|hertz| *hertz > 0.0);
     hertz.map_or(Duration::ZERO, |hertz| Duration::from_secs_f64((cycles / hertz).clamp(0.0, 1e-6)))
-}
-
-/// Where scavengers are while they are not aboard, and whether they rather are aboard.
-#[derive(Clone, Debug, Default)]
-pub struct Homes {
-    /// `None`: the CPUs of the primary.
-    pub cpus: Option<Vec<u32>>,
-    /// Also where a CPU is idle and a guest would get on faster there.
-    pub stay_aboard: bool,
 }
 
 impl Prepared {
@@ -158,8 +149,7 @@ impl Prepared {
         if harvest.carrier {
             harvest.watch_every = CARRIER_WATCHED_EVERY;
         }
-        harvest.home_cpus = homes.cpus;
-        harvest.stay_aboard = homes.stay_aboard;
+        harvest.homes = homes;
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
         harvest.quantum = self.plan.bounds.quantum;

@@ -87,7 +87,7 @@ fn contract(percent: &str) -> Contract {
 pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     let mut harvest = Harvest::new(Program::new("", [""; 0]));
     // What is tested are guests aboard.
-    harvest.stay_aboard = true;
+    harvest.homes.stay_aboard = true;
     // All the tests can be run as watched ones.
     harvest.contract = std::env::var("GLEANER_PROMISE").ok().map(|percent| contract(&percent));
     let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
@@ -115,7 +115,8 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
             "--output" => output = arguments.remove(0).into(),
             "--cpus" => {
                 let list = arguments.remove(0);
-                harvest.home_cpus = Some(list.split(',').map(|cpu| cpu.parse().expect("a number")).collect());
+                harvest.homes.cpus =
+                    Some(list.split(',').map(|cpu| cpu.parse().expect("a number")).collect());
             }
             other => panic!("unknown: {other}"),
         }
