@@ -130,7 +130,7 @@ hoisted-saves\t'Registers that a loop does not change are saved at each of its y
 sunk-restores\t'Registers that a scavenger\'s loop does not use are loaded at each yield, not once behind it'
 load-store-balance\t'Registers whose slots hold them are not saved again to balance a yield\'s loads and stores'"
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l stay-aboard -d 'Keep scavengers in the primary\'s stalls even where a CPU is idle and they would run faster there; for measuring what stalls are worth, or to leave idle CPUs to others'
-complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l assume-costs -d 'Assume the costs of a common machine where no record is named, rather than using or measuring those of this one'
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l assume-costs -d 'Assume the costs of a common machine, rather than using or measuring those of this one'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l dry-run -d 'Make the plan, explain it, and run nothing'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l live -d 'Show a status line on the terminal: how many guests are aboard, and how much they slow the primary down'
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l no-cache -d 'Ignore the cache of analysed and rewritten programs, and do not write to it'

@@ -1,5 +1,5 @@
-//! **costs**: what plans of a harvest need, in two seconds: the latency of each cache and of memory,
-//! the cost of a yield, how many misses overlap, how far the core looks ahead, its clock.
+//! **costs**: what plans of a harvest need, in two seconds: the latency of each cache and of
+//! memory, the cost of a yield, how many misses overlap, how far the core looks ahead, its clock.
 //!
 //! The experiments of a whole measurement tell these with more care: where caches end, on which
 //! pages, beside which traffic. Here caches are as large as the host claims, and one area in each

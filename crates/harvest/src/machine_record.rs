@@ -1,6 +1,6 @@
 //! The machine record: the one that is named, or the one in the user's cache directory, where
-//! `gleaner measure` leaves it and where it replaces an older one unless that is better. Where there
-//! is none, a harvest measures shortly, once, what plans need, and leaves that beside it.
+//! `gleaner measure` leaves it and where it replaces an older one unless that is better. Where
+//! there is none, a harvest measures shortly, once, what plans need, and leaves that beside it.
 
 use crate::cache::{private_directory, user_directory};
 use crate::plan::prices::{assumed, from_machine};

@@ -67,13 +67,12 @@ pub(crate) struct HarvestArgs {
     max_absence: Time,
 
     /// Costs of misses and yields on this machine, as 'gleaner measure -o FILE' writes them
-    /// [default: the record that 'gleaner measure' leaves in the user's cache directory; without one,
-    /// what plans need is measured in two seconds, once]
+    /// [default: the record that 'gleaner measure' leaves in the user's cache directory; without
+    /// one, what plans need is measured in two seconds, once]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
-    /// Assume the costs of a common machine where no record is named, rather than using or measuring
-    /// those of this one
+    /// Assume the costs of a common machine, rather than using or measuring those of this one
     #[arg(long, conflicts_with = "machine")]
     assume_costs: bool,
 

@@ -40,7 +40,7 @@ fn measured(host: &Host, console: &Console) -> Result<Machine, String> {
         stop: Stop::never(),
     };
     let mut progress = console.progress();
-    // A measuring thread keeps to one CPU; whoever is started later shall not.
+    // A measuring thread keeps to one CPU; the primary, started later, shall not.
     let found = thread::scope(|scope| {
         let measuring = || experiments::measure(&request, host, &mut Adapter(progress.as_mut()));
         let started = thread::Builder::new().spawn_scoped(scope, measuring);

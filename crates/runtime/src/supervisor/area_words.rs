@@ -124,7 +124,8 @@ pub(crate) struct SupervisorWords {
     pub(super) filters_at: AtomicU64,
     /// Home: when its thread was seen parked.
     pub(super) parked_at: AtomicU64,
-    /// Home: its CPU time at a moment, whether it had work then, and hardly any CPU time up to then.
+    /// Home: its CPU time at a moment, whether it had work then, and whether it hardly had any CPU
+    /// time up to then.
     pub(super) home_ran: AtomicU64,
     pub(super) home_ran_at: AtomicU64,
     pub(super) has_work: AtomicU32,
