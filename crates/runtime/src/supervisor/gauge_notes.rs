@@ -37,8 +37,8 @@ pub(crate) struct GaugeNotes {
     pub(super) sites_stay_until: AtomicU64,
     pub(super) sites_switched: AtomicU32,
     bound_turn: AtomicU32,
-    /// What turns aboard were worth since that was asked last: ticks, a floating-point number by its
-    /// bits; and turns that had no price yet. The supervisor's.
+    /// What turns aboard were worth since that was asked last: ticks, a floating-point number by
+    /// its bits; and turns that had no price yet. The supervisor's.
     worth: AtomicU64,
     unpriced: AtomicU64,
 }
