@@ -33,10 +33,14 @@ pub enum Costs {
     Assumed,
 }
 
-/// Whether there is no record of this processor that plans could use.
-pub fn is_missing(host: &Host) -> bool {
-    let usual = usual_place().is_some_and(|path| path.exists());
-    !usual && short_record().is_none_or(|record| processor(&record.body.host) != processor(host))
+/// Whether `gleaner measure` has left a record, sound or not.
+pub fn is_there() -> bool {
+    usual_place().is_some_and(|path| path.exists())
+}
+
+/// Whether what was measured shortly is missing, or is of another processor.
+pub fn short_is_missing(host: &Host) -> bool {
+    short_record().is_none_or(|record| processor(&record.body.host) != processor(host))
 }
 
 fn short_record() -> Option<Document<Machine>> {

@@ -15,8 +15,12 @@ use std::thread;
 
 /// Where this fails, costs are assumed, and the summary says so.
 pub(super) fn measure_if_missing(console: &Console) {
+    // To look at the host takes its time.
+    if machine_record::is_there() {
+        return;
+    }
     let host = live::host_without_trying();
-    if !machine_record::is_missing(&host) {
+    if !machine_record::short_is_missing(&host) {
         return;
     }
     console.remark("gleaner: measuring what misses and yields cost on this machine, once (two seconds)");
