@@ -1,8 +1,8 @@
 """What ordinary programs work on in benches, always the same: inputs.py DIRECTORY.
 
-graph: for programs/search.cpp; data: 40 MB of words; joins.sql: two hundred joins, a line each;
+graph: for programs/search.cpp; data: 40 MB of words; joins.sql: two hundred joins, a long line each, so that none is kept back;
 dict.py: a table of a million entries, a line for each ten thousand steps; genome.fa, reads.fq: a
-made-up genome and reads of it; hard.cnf: a formula without a solution.
+made-up genome and reads of it; hard.cnf: a small formula without a solution; large.cnf: a large one that has many.
 """
 import itertools
 import pathlib
@@ -22,7 +22,7 @@ with open(where / "data", "wb") as out:
 with open(where / "joins.sql", "w") as out:
     out.write("create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 60000)\n"
               "insert into t select x, x * 7 % 1001 from c;\n")
-    out.writelines(f"select {n}, count(*), sum(t1.a) from t t1 join t t2 on t1.b = t2.b where t1.a < {n + 20};\n"
+    out.writelines(f"select {n}, count(*), sum(t1.a), hex(zeroblob(2000)) from t t1 join t t2 on t1.b = t2.b where t1.a < {n + 20};\n"
                    for n in range(200))
 (where / "dict.py").write_text(
     "import sys\nd = {}\nfor i in range(int(sys.argv[1]) if len(sys.argv) > 1 else 2000000):\n"
@@ -46,3 +46,9 @@ clauses += [[-at(p, h), -at(q, h)] for h in range(holes) for p, q in itertools.c
 with open(where / "hard.cnf", "w") as out:
     out.write(f"p cnf {pigeons * holes} {len(clauses)}\n")
     out.writelines(" ".join(map(str, clause)) + " 0\n" for clause in clauses)
+# Few clauses a variable: no search to speak of, but lists of clauses all over memory.
+variables = 300_000
+with open(where / "large.cnf", "w") as out:
+    out.write(f"p cnf {variables} {variables * 27 // 10}\n")
+    for _ in range(variables * 27 // 10):
+        out.write(" ".join(str(random.choice((1, -1)) * random.randint(1, variables)) for _ in range(3)) + " 0\n")

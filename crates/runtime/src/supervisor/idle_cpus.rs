@@ -9,6 +9,7 @@
 use crate::layout::area::Area;
 use crate::supervisor::Supervisor;
 use crate::supervisor::gauges;
+use crate::supervisor::setbacks::Setbacks;
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,11 +20,6 @@ const WINDOW_NS: u64 = 20_000_000;
 /// Aboard is good enough where a guest gets on at this share of the pace that it would have there:
 /// it leaves the processor to others.
 const GOOD_ENOUGH: f64 = 0.75;
-/// That it is less counts so often in a row.
-const LOSSES: u32 = 2;
-/// For how long it stays at home first, and at most.
-const STAY_NS: u64 = 1_000_000_000;
-const STAY_MOST_NS: u64 = 32_000_000_000;
 /// How many processors are idle is a mean of the last moments.
 const MEAN_OF_NS: f64 = 100_000_000.0;
 /// A part of a processor below which none is idle,
@@ -60,46 +56,49 @@ pub(crate) struct StayAtHome {
     tid: i32,
     /// How long it was aboard since it was judged last.
     aboard_ns: u64,
-    losses: u32,
-    until: u64,
-    /// For how long it stayed last.
-    stay_ns: u64,
+    /// It stays at home while it pauses.
+    setbacks: Setbacks,
+    /// Nothing is judged before: it went home for a processor that others had.
+    misled_until: u64,
 }
 
 impl StayAtHome {
     fn stays(&self, now: u64) -> bool {
-        now < self.until
+        self.setbacks.pauses(now)
+    }
+
+    /// At home it has work and hardly gets a processor.
+    fn starves(&mut self, now: u64) {
+        if self.stays(now) {
+            (self.setbacks.until, self.misled_until) = (0, now + self.setbacks.pause_ns);
+        }
     }
 
     /// Its time aboard was worth this much alone, where an idle processor offered so much of
     /// itself.
     fn judge(&mut self, now: u64, worth_ns: f64, offer: Option<f64>) {
         let aboard = core::mem::take(&mut self.aboard_ns) as f64;
-        let well = offer.is_none_or(|offer| worth_ns >= GOOD_ENOUGH * offer * aboard);
-        if well {
-            self.losses = 0;
-            // What goes well for as long as it stayed at home is not held against it any more.
-            if now.saturating_sub(self.until) > self.stay_ns {
-                self.stay_ns = 0;
-            }
+        if now < self.misled_until {
             return;
         }
-        self.losses += 1;
-        if self.losses >= LOSSES {
-            self.losses = 0;
-            self.stay_ns = (2 * self.stay_ns).clamp(STAY_NS, STAY_MOST_NS);
-            self.until = now + self.stay_ns;
+        if offer.is_none_or(|offer| worth_ns >= GOOD_ENOUGH * offer * aboard) {
+            self.setbacks.went_well(now);
+        } else {
+            self.setbacks.went_badly(now);
         }
     }
 }
 
 impl Supervisor {
     /// Whether a home's thread stays on a processor that would be idle without it.
-    pub(crate) fn stays_at_home(&mut self, slot: usize) -> bool {
+    pub(crate) fn stays_at_home(&mut self, slot: usize, home: &Area) -> bool {
         let wanted = self.idle_cpus.are_wanted();
         let Some(all) = self.stays.as_mut() else { return false };
+        if home.supervisor.starves.load(Relaxed) != 0 {
+            all[slot].starves(self.now);
+        }
         if wanted {
-            all[slot].until = 0;
+            all[slot].setbacks.until = 0;
         }
         all[slot].stays(self.now)
     }
@@ -139,6 +138,7 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor::setbacks::PAUSE_NS;
 
     fn judged(it: &mut StayAtHome, now: &mut u64, shares: &[f64], offer: Option<f64>) -> bool {
         for share in shares {
@@ -154,15 +154,15 @@ mod tests {
         let (mut it, mut now) = (StayAtHome::default(), 0);
         assert!(!judged(&mut it, &mut now, &[0.1, 0.9, 0.1], Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
-        assert_eq!(it.until, now + STAY_NS);
-        now = it.until;
+        assert_eq!(it.setbacks.until, now + PAUSE_NS);
+        now = it.setbacks.until;
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
-        assert_eq!(it.until, now + 2 * STAY_NS);
-        now = it.until;
-        let long = vec![0.9; (3 * STAY_NS / WINDOW_NS) as usize];
+        assert_eq!(it.setbacks.until, now + 2 * PAUSE_NS);
+        now = it.setbacks.until;
+        let long = vec![0.9; (3 * PAUSE_NS / WINDOW_NS) as usize];
         assert!(!judged(&mut it, &mut now, &long, Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.0, 0.0], Some(1.0)));
-        assert_eq!(it.until, now + STAY_NS);
+        assert_eq!(it.setbacks.until, now + PAUSE_NS);
     }
 
     #[test]
@@ -171,6 +171,18 @@ mod tests {
         assert!(!judged(&mut it, &mut now, &[0.3; 9], Some(0.3)));
         assert!(!judged(&mut it, &mut now, &[0.0; 9], None));
         assert!(judged(&mut it, &mut now, &[0.3; 2], Some(0.5)));
+    }
+
+    #[test]
+    fn who_starves_at_home_is_not_sent_there_again_for_as_long() {
+        let (mut it, mut now) = (StayAtHome::default(), 0);
+        assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
+        it.starves(now);
+        assert!(!it.stays(now));
+        let short = vec![0.1; (PAUSE_NS / WINDOW_NS) as usize - 1];
+        assert!(!judged(&mut it, &mut now, &short, Some(1.0)));
+        assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
+        assert_eq!(it.setbacks.until - now, 2 * PAUSE_NS, "longer, as ever");
     }
 
     #[test]

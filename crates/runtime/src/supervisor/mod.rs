@@ -27,6 +27,7 @@ pub(crate) mod gauges;
 mod guest_sites;
 mod idle_cpus;
 mod processes;
+mod setbacks;
 mod sites;
 mod slowdown;
 mod stalls;
@@ -53,6 +54,12 @@ const STACK: usize = 1 << 17;
 const POLL_ACTIVE_NS: u64 = 50_000;
 /// The same where a round takes the primary's time: it is charged, and pays for visits no more.
 const POLL_SHARED_CPU_NS: u64 = 400_000;
+/// As long as no guest is aboard, rounds may take this part of what the primary may lose.
+const ROUNDS_PART: f64 = 0.2;
+/// So they are this rare at most.
+const POLL_RARELY_NS: u64 = 10_000_000;
+/// What a round takes is a mean of so many.
+const ROUNDS_MEAN: u64 = 8;
 /// The longest sleep while a parked context waits to be boarded.
 const POLL_PARKED_NS: u64 = 400_000;
 /// The longest sleep.
@@ -153,6 +160,8 @@ pub(crate) struct Supervisor {
     /// The CPU time that the supervisor has had, and what the last round took of it.
     own_cpu_ns: u64,
     round_ns: u64,
+    /// And what the last ones took in the mean.
+    mean_round_ns: u64,
     /// Processors where a thread of the primary busy-waits.
     busy_waiting: Cpus,
     /// Processors where a thread of the primary waits for its turn behind other threads.
@@ -167,6 +176,8 @@ pub(crate) struct Supervisor {
     switches: switches::YieldSwitches,
     /// When sites are judged next.
     judge_at: u64,
+    /// When a slice that was ordered last is nearly over.
+    slice_ends_at: u64,
     /// A thread of the primary has not come to a yield for long, though it was hooked.
     waited_for: bool,
     cleanup: cleanup::Cleanup,
@@ -234,6 +245,7 @@ impl Supervisor {
             looked_at: now,
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,
+            mean_round_ns: 0,
             busy_waiting: Cpus::NONE,
             crowded: Cpus::NONE,
             starving: Cpus::NONE,
@@ -241,6 +253,7 @@ impl Supervisor {
             wake_at: 0,
             switches: switches::YieldSwitches::new(page),
             judge_at: 0,
+            slice_ends_at: 0,
             waited_for: false,
             cleanup: cleanup::Cleanup::NONE,
             barrier: None,
@@ -248,6 +261,7 @@ impl Supervisor {
     }
 
     fn run(&mut self) {
+        sys::ask_for_short_turns();
         loop {
             self.region.round.fetch_add(1, SeqCst);
             let bell = self.region.bell();
@@ -255,6 +269,8 @@ impl Supervisor {
             self.now = sys::now_ns();
             let own = sys::own_cpu_ns();
             self.round_ns = own.saturating_sub(core::mem::replace(&mut self.own_cpu_ns, own));
+            self.mean_round_ns += self.round_ns / ROUNDS_MEAN;
+            self.mean_round_ns -= self.mean_round_ns / ROUNDS_MEAN;
             self.moved = false;
             self.wake_at = u64::MAX;
             self.waited_for = false;
@@ -308,10 +324,22 @@ impl Supervisor {
         };
         let sleep = intervals.after(self.quiet_rounds, census.parked > 0);
         let until_due = self.wake_at.saturating_sub(self.now).max(intervals.active);
+        let rarely = if shared && census.guests == 0 { self.until_paid() } else { 0 };
+        let (sleep, until_due) = (sleep.max(rarely), until_due.max(rarely));
         // A round through thousands of siblings takes its time.
         let sleep = sleep.min(until_due).max(siblings::shortest_sleep(census));
+        // While the primary still sleeps for a slice, so that its yields are off when it wakes.
+        let until_slice_ends = self.slice_ends_at.saturating_sub(self.now);
+        let sleep = if until_slice_ends > 0 { sleep.min(until_slice_ends) } else { sleep };
         self.processes.keep_off_primaries(self.region, self.page, self.now);
         self.region.sleep_to_bell(bell, sleep);
+    }
+
+    /// The sleep after which another round is paid for by a small part of what the primary may lose:
+    /// the rest is for those at home.
+    fn until_paid(&self) -> u64 {
+        let share = ROUNDS_PART * f64::from(self.page.max_slowdown) / 1e6;
+        ((self.mean_round_ns as f64 / share.max(1e-6)) as u64).min(POLL_RARELY_NS)
     }
 
     /// Scavengers end with their launcher, but not while they are aboard: their contexts leave the

@@ -11,19 +11,15 @@ use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::gauges;
 use crate::supervisor::processes::Processes;
+use crate::supervisor::setbacks::Setbacks;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Between two judgements,
 const EVERY_NS: u64 = 100_000_000;
 /// each of which takes this much processor time at least.
 const LEAST_NS: u64 = 20_000_000;
-/// Gauges and processor times are not exact: less than this is a loss,
+/// Gauges and processor times are not exact: less than this is a loss.
 const LOSS: f64 = 0.97;
-/// so often in a row.
-const LOSSES: u32 = 2;
-/// For how long they are apart first, and at most.
-const APART_NS: u64 = 1_000_000_000;
-const APART_MOST_NS: u64 = 32_000_000_000;
 
 /// What is known of one carrier's thread. Pure: times in, whether its programs run apart out.
 #[derive(Clone, Copy, Default)]
@@ -31,15 +27,13 @@ pub(crate) struct Together {
     judged_at: u64,
     /// Its processor time when it was judged last.
     ran: u64,
-    losses: u32,
-    apart_until: u64,
-    /// For how long they were apart last.
-    apart_ns: u64,
+    /// They are apart while it pauses.
+    setbacks: Setbacks,
 }
 
 impl Together {
     fn is_apart(&self, now: u64) -> bool {
-        now < self.apart_until
+        self.setbacks.pauses(now)
     }
 
     fn is_due(&self, now: u64, ran: u64) -> bool {
@@ -53,18 +47,8 @@ impl Together {
         (self.judged_at, self.ran) = (now, ran);
         let Some(worth) = worth_ns.filter(|_| !first) else { return };
         if worth >= LOSS * took {
-            self.losses = 0;
-            // What goes well for as long as they were apart is not held against them any more.
-            if now.saturating_sub(self.apart_until) > self.apart_ns {
-                self.apart_ns = 0;
-            }
-            return;
-        }
-        self.losses += 1;
-        if self.losses >= LOSSES {
-            self.losses = 0;
-            self.apart_ns = (2 * self.apart_ns).clamp(APART_NS, APART_MOST_NS);
-            self.apart_until = now + self.apart_ns;
+            self.setbacks.went_well(now);
+        } else if self.setbacks.went_badly(now) {
             self.judged_at = 0;
         }
     }
@@ -76,7 +60,7 @@ impl Supervisor {
         let Some(it) = self.together.as_ref().map(|all| all[slot]) else { return false };
         if it.is_apart(self.now) {
             page::add(&self.page.apart_ns, self.now.saturating_sub(self.looked_at));
-            self.wake_at = self.wake_at.min(it.apart_until);
+            self.wake_at = self.wake_at.min(it.setbacks.until);
             return true;
         }
         let Some(ran) = Processes::cpu_time(area).map(|time| time.ns) else { return false };
@@ -101,6 +85,7 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor::setbacks::PAUSE_NS;
 
     const WINDOW: u64 = EVERY_NS;
 
@@ -120,15 +105,15 @@ mod tests {
         let (mut it, mut now) = (Together::default(), WINDOW);
         assert!(!judged(&mut it, &mut now, &[0.1, 1.4, 0.5, 1.0, 0.9]));
         assert!(judged(&mut it, &mut now, &[0.9]));
-        assert_eq!(it.apart_until, now + APART_NS);
-        now = it.apart_until;
+        assert_eq!(it.setbacks.until, now + PAUSE_NS);
+        now = it.setbacks.until;
         // The first judgement behind it is of a time that was partly apart.
         assert!(judged(&mut it, &mut now, &[0.0, 0.9, 0.9]));
-        assert_eq!(it.apart_until, now + 2 * APART_NS);
-        now = it.apart_until;
+        assert_eq!(it.setbacks.until, now + 2 * PAUSE_NS);
+        now = it.setbacks.until;
         assert!(!judged(&mut it, &mut now, &[1.5; 30]));
         assert!(judged(&mut it, &mut now, &[0.5, 0.5]));
-        assert_eq!(it.apart_until, now + APART_NS);
+        assert_eq!(it.setbacks.until, now + PAUSE_NS);
     }
 
     #[test]
@@ -139,7 +124,7 @@ mod tests {
             now += WINDOW;
             it.judge(now, now, None);
         }
-        assert!(!it.is_apart(now) && it.losses == 0);
+        assert!(!it.is_apart(now) && it.setbacks.pause_ns == 0);
         assert!(!it.is_due(now + 2 * WINDOW, now + LEAST_NS - 1));
     }
 }

@@ -3,8 +3,12 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
-/// The longest visit or slice, in nanoseconds.
+/// The longest visit, and the shortest slice, in nanoseconds; where the primary answers others, the
+/// longest one, too.
 pub(crate) const SLICE_NS: u64 = 200_000;
+/// The longest slice. Two rounds of the supervisor go with each: with caches that the primary has
+/// emptied, some 90 us each, as much as a short slice is worth.
+pub(crate) const LONG_SLICE_NS: u64 = 1_000_000;
 /// What a loan costs the primary besides its time: afterwards the processor has other predictions
 /// and cache contents.
 pub(crate) const BESIDES_NS: u64 = 20_000;
@@ -41,12 +45,15 @@ impl LoanWords {
         self.allowance.store(0, Relaxed);
     }
 
-    /// Supervisor: the thread is to lend a slice, if it may. Whether it will.
-    pub(crate) fn order_slice(&self) -> bool {
-        let may = self.allowance.load(Relaxed) >= SLICE_NS as i64;
-        if may {
-            self.slice.store(SLICE_NS, Relaxed);
-        }
-        may
+    /// Supervisor: the thread is to lend a slice, if it may, and does not lend already. For how long
+    /// it will.
+    pub(crate) fn order_slice(&self, shortest: u64, longest: u64) -> Option<u64> {
+        let allowed = u64::try_from(self.allowance.load(Relaxed)).unwrap_or(0);
+        let may = allowed >= shortest && self.lending.load(Relaxed) == 0;
+        may.then(|| {
+            let slice = allowed.min(longest);
+            self.slice.store(slice, Relaxed);
+            slice
+        })
     }
 }

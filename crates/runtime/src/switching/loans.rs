@@ -24,7 +24,7 @@ use crate::layout::area::Area;
 use crate::layout::context::{Context, state};
 use crate::layout::region::Region;
 use crate::switching::links;
-use crate::switching::loan_words::{BESIDES_NS, SLICE_NS};
+use crate::switching::loan_words::{BESIDES_NS, LONG_SLICE_NS, SLICE_NS};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use runtime_abi::control::trip;
@@ -131,7 +131,7 @@ fn pay(area: &Area, begin: u64) -> u64 {
 /// The thread is in the control context, and its ring in order: sleeps as long as was ordered, or
 /// until a home parks.
 pub(crate) fn slice(area: &Area) {
-    let ordered = area.loans().slice.swap(0, Relaxed).min(SLICE_NS);
+    let ordered = area.loans().slice.swap(0, Relaxed).min(LONG_SLICE_NS);
     if ordered == 0 || !may_lend(area) {
         return;
     }
@@ -174,7 +174,7 @@ pub(crate) fn wake_carriers(region: &Region) {
 /// A home's thread has parked: nobody sleeps for it any more.
 pub(crate) fn has_parked(area: &Area) {
     let region = area.region();
-    if region.page().carrier != 0 {
+    if region.siblings.load(Relaxed) == 0 {
         region.ring_bell(); // it is to be boarded at once
     }
     region.parked.fetch_add(1, SeqCst);

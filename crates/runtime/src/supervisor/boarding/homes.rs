@@ -27,6 +27,8 @@ const HOME_SLICE_NS: u64 = 10_000_000;
 const STARVING_POLL_NS: u64 = 2_000_000;
 /// which it hardly does below this share of the time.
 const STARVING_SHARE: f64 = 0.5;
+/// Longer than any time between two such looks.
+const AWAY_NS: u64 = 50_000_000;
 /// Between two polls of a thread at home: whether it lives, and which processors it may use.
 const POLL_HOME_NS: u64 = 20_000_000;
 
@@ -142,8 +144,10 @@ impl Supervisor {
             let ran = Processes::cpu_time(area).map(|time| time.ns);
             words.home_ran_at.store(self.now, Relaxed);
             let before = words.home_ran.swap(ran.unwrap_or(0), Relaxed);
-            let hardly =
-                ran.is_some_and(|ran| (ran.saturating_sub(before) as f64) < STARVING_SHARE * gone as f64);
+            // It was not at home all the while.
+            let away = gone > AWAY_NS;
+            let hardly = !away
+                && ran.is_some_and(|ran| (ran.saturating_sub(before) as f64) < STARVING_SHARE * gone as f64);
             words.has_work.store(u32::from(has_work), Relaxed);
             words.starves.store(u32::from(has_work && hardly), Relaxed);
         }
@@ -190,7 +194,7 @@ impl Supervisor {
                 }
                 census.at_work += area.supervisor.has_work.load(Relaxed);
                 let banned =
-                    Bans::of(area).hold(self.now) || self.may_be_met(area) || self.stays_at_home(slot);
+                    Bans::of(area).hold(self.now) || self.may_be_met(area) || self.stays_at_home(slot, area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         self.gauge_at_home(area);
@@ -213,7 +217,8 @@ impl Supervisor {
                     self.moved = true;
                 }
                 census.away = true;
-                let banned = Bans::of(area).hold(self.now) || is_called(area) || self.stays_at_home(slot);
+                let banned =
+                    Bans::of(area).hold(self.now) || is_called(area) || self.stays_at_home(slot, area);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);

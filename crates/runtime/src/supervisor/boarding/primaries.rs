@@ -6,6 +6,7 @@ use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
 use crate::supervisor::slowdown::idle_server::SleepState;
 use crate::supervisor::{Supervisor, strip};
+use crate::switching::loan_words::{BESIDES_NS, LONG_SLICE_NS, SLICE_NS};
 use crate::switching::{links, ring};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -16,6 +17,8 @@ use runtime_abi::control::trip;
 const POLL_THREAD_NS: u64 = 1_000_000;
 /// Between two looks at which system calls a thread may make.
 const LOOK_FOR_FILTERS_NS: u64 = 50_000_000;
+/// Short slices are lent after this long without one.
+const LONG_SLICE_WAIT_NS: u64 = 50_000_000;
 /// A thread that slept takes no guests for this long.
 const AFTER_SLEEP_NS: u64 = 2_000_000;
 
@@ -53,7 +56,7 @@ impl Supervisor {
             let ring = self.pace(area, slot, row);
             shown += 1;
             if self.is_awaited(area) {
-                (self.switches.awaited, self.switches.wanted) = (true, true);
+                self.switches.awaited = true;
             }
             if self.takes_guests(area) {
                 free += ring.saturating_sub(guests);
@@ -61,10 +64,7 @@ impl Supervisor {
                 // Once its ring is empty it will not come to the control context again.
                 ring::hook(area);
             }
-            if self.starving.holds(area.supervisor.cpu.load(Relaxed)) && area.loans().order_slice() {
-                (self.switches.awaited, self.switches.wanted) = (true, true);
-                ring::hook(area);
-            }
+            self.lend_slice(area, slot);
             if guests > ring {
                 self.send_back(area, guests - ring);
             }
@@ -74,6 +74,22 @@ impl Supervisor {
             row.tid.store(0, Relaxed);
         }
         free
+    }
+
+    /// Has a thread lend a slice, if homes on its processor have work and starve. Long ones, as soon
+    /// as there is credit for them; shorter ones where that takes long, or it answers others.
+    fn lend_slice(&mut self, area: &Area, slot: usize) {
+        if !self.starving.holds(area.supervisor.cpu.load(Relaxed)) {
+            return;
+        }
+        let answers = self.sleep_patterns.as_ref().is_none_or(|all| all[slot].often);
+        let waited = self.now.saturating_sub(self.slice_ends_at) > LONG_SLICE_WAIT_NS;
+        let longest = if answers { SLICE_NS } else { LONG_SLICE_NS };
+        let shortest = if waited { SLICE_NS } else { longest };
+        let Some(slice) = area.loans().order_slice(shortest, longest) else { return };
+        self.slice_ends_at = self.now + slice - BESIDES_NS;
+        self.switches.awaited = true;
+        ring::hook(area);
     }
 
     /// A thread that has forbidden itself system calls past libc makes none for others from here

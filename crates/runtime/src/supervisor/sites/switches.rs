@@ -26,6 +26,10 @@ const LINGER_OWN_CPU: u64 = 10;
 /// The same where switching takes the primary's CPU time: thousands of yields, one by one, take
 /// some ten milliseconds, and would cost the primary a fifth of its pace while no guest is there.
 const LINGER_SHARED_CPU: u64 = 100;
+/// Where a thread was only awaited at a yield, once, for this many times what switching took. Loans
+/// come a thousand times a second, and a program that runs ahead of its misses loses by each yield,
+/// guest or not: a hash join whose yields were on from loan to loan took twice its time.
+const LINGER_AWAITED: u64 = 10;
 /// From this many yields of a file on they are written at once.
 const AT_ONCE_LEAST: usize = 8;
 const PAGE: usize = 4096;
@@ -76,9 +80,11 @@ pub(crate) struct YieldSwitches {
 /// How long yields stay on without a guest. Pure.
 #[derive(Clone, Copy, Debug, Default)]
 struct Linger {
-    /// When a guest was there, or awaited, last.
+    /// When a guest was there last.
     needed_at: u64,
-    /// How long it took to switch them, in nanoseconds.
+    /// When a thread was awaited last.
+    awaited_at: u64,
+    /// How much CPU time it took to switch them, in nanoseconds.
     took: u64,
     /// The supervisor has a CPU of its own.
     own_cpu: bool,
@@ -88,15 +94,20 @@ impl Linger {
     /// Until when they stay on.
     fn until(&self) -> u64 {
         let times = if self.own_cpu { LINGER_OWN_CPU } else { LINGER_SHARED_CPU };
-        self.needed_at + LINGER_NS.max(times * self.took)
+        let needed = self.needed_at + LINGER_NS.max(times * self.took);
+        needed.max(self.awaited_at + LINGER_AWAITED * self.took)
     }
 
-    /// Whether they are to be on now, given whether they are, and whether they are needed.
-    fn poll(&mut self, on: bool, needed: bool, now: u64) -> bool {
-        if needed {
+    /// Whether they are to be on now, given whether they are, whether guests need them, and whether
+    /// a thread is awaited.
+    fn poll(&mut self, on: bool, guests: bool, awaited: bool, now: u64) -> bool {
+        if guests {
             self.needed_at = now;
         }
-        needed || on && now < self.until()
+        if awaited {
+            self.awaited_at = now;
+        }
+        guests || awaited || on && now < self.until()
     }
 }
 
@@ -149,8 +160,7 @@ impl YieldSwitches {
     /// `guests`: some may meet the primary. `spare`: the supervisor has a CPU of its own.
     pub(crate) fn follow(&mut self, guests: bool, spare: bool, now: u64) {
         self.linger.own_cpu = spare;
-        let needed = (guests || self.awaited) && self.wanted;
-        let on = self.linger.poll(self.on, needed, now);
+        let on = self.linger.poll(self.on, guests && self.wanted, self.awaited, now);
         if on != self.on && !self.yields.is_empty() {
             self.switch_all(on);
         }
@@ -169,12 +179,12 @@ impl YieldSwitches {
     }
 
     fn switch_all(&mut self, on: bool) {
-        let began = sys::now_ns();
+        let began = sys::own_cpu_ns();
         self.on = on;
         for file in &*self.files {
             self.switch_file(file, on);
         }
-        self.linger.took = sys::now_ns().saturating_sub(began);
+        self.linger.took = sys::own_cpu_ns().saturating_sub(began);
     }
 
     fn switch_file(&self, file: &FileYields, on: bool) {
@@ -274,7 +284,7 @@ mod tests {
     fn live(every: u64, took: u64, own_cpu: bool) -> u32 {
         let (mut linger, mut on, mut switched) = (Linger { took, own_cpu, ..Linger::default() }, false, 0);
         for ms in 0..2000_u64 {
-            let is_on = linger.poll(on, ms % every == 0, (ms + 100) * 1_000_000);
+            let is_on = linger.poll(on, ms % every == 0, false, (ms + 100) * 1_000_000);
             switched += u32::from(is_on != on);
             on = is_on;
         }
