@@ -3,9 +3,9 @@
 # and 20% allowed, and under SCHED_IDLE and at nice 19, by the kernel alone. Of each cell: the
 # primary's wall time over that alone just before and after, and the scavenger's pace as a share of
 # that alone, by the bytes that it has read and written when the primary ends (by those written,
-# where it prints as it goes on). redis serves a client on another CPU; the others have a fixed piece
-# of work. How much of its time each primary waits for memory is told by its profile. Variables: PRIMARIES, SCAVENGERS (lists of names), ALLOWED
-# (percent).
+# where it prints as it goes on). redis serves a client on another CPU; the others have a fixed
+# piece of work. How much of its time each primary waits for memory is told by its profile.
+# Variables: PRIMARIES, SCAVENGERS (lists of names), ALLOWED (percent).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 c++ -O2 -o "$work/search" "$root/bench/programs/search.cpp"

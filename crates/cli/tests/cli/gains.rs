@@ -77,3 +77,39 @@ fn who_never_comes_aboard_has_the_pace_of_its_home() {
     let most = pace["hi"].as_f64().unwrap_or(f64::NAN);
     assert!(most < 0.5 || pace["unresolved"].is_string(), "{pace}");
 }
+
+/// A few loads that may miss, and then seconds without one.
+#[test]
+fn a_program_that_hardly_comes_to_yields_is_told_how_it_comes_to_more() {
+    const SELDOM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { NODES = 1 << 16 };
+static struct { void *next; long pad[7]; } list[NODES];
+int main(int argc, char **argv) {
+    for (size_t i = 0; i < NODES; i++) list[i].next = &list[(i * 1664525 + 1013904223) % NODES];
+    void **p = (void **)list;
+    for (long n = NODES; n--;) p = *p;
+    for (unsigned long i = atol(argv[1]); i--;) __asm__ volatile("" : "+r"(i));
+    return p == 0;
+}
+"#;
+    let place = Place::new(SELDOM, env!("CARGO_BIN_EXE_gleaner"));
+    let mut command = place.command("taskset");
+    command.args([
+        "-c",
+        "0",
+        env!("CARGO_BIN_EXE_gleaner"),
+        "harvest",
+        "--assume-costs",
+        "--choose",
+        "every-load",
+    ]);
+    let run = command.args(["--scavenger", "./p 100000000000", "--", "./p", "9000000000"]).output().unwrap();
+    let errors = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{errors}");
+    assert!(
+        errors.contains("next: give the program more places to lend its CPU: --libraries all"),
+        "{errors}"
+    );
+}

@@ -7,12 +7,28 @@ use std::path::Path;
 
 /// A shorter wait for a processor is nothing to worry about.
 const STARVED_FROM_SECONDS: f64 = 0.5;
+/// A primary that never sleeps and comes to yields is slower by most of what is allowed, where
+/// scavengers starve: they are aboard, or have its processor. By less than this part of it: it
+/// hardly comes to yields.
+const YIELDS_FROM_PART: f64 = 0.2;
+/// In a shorter run nothing is said of that.
+const YIELDS_FROM_SECONDS: f64 = 1.0;
 
 /// Whether a scavenger off the primary waited for a processor for longer than it ran anywhere.
 pub fn is_starved(scavenger: &Scavenger) -> bool {
     let times = &scavenger.times;
     let got = times.aboard.value().unwrap_or(0.0) + times.running.value().unwrap_or(0.0);
     times.waiting.value().is_some_and(|waited| waited > got.max(STARVED_FROM_SECONDS))
+}
+
+/// Whether scavengers could have had more of the primary's time, had it come to yields, where
+/// processors are lent.
+fn seldom_yields(run: &Run) -> bool {
+    // Without a figure: it came to too few to compare its pace.
+    let had = run.slowdown.share.value().unwrap_or(0.0);
+    let asked = run.bounds.max_slowdown.value().unwrap_or(0.0);
+    let ran_long = run.wall.value().is_some_and(|seconds| seconds >= YIELDS_FROM_SECONDS);
+    run.siblings.is_none() && !run.together && ran_long && had < YIELDS_FROM_PART * asked
 }
 
 /// Whether it failed by itself, and not with the primary.
@@ -35,6 +51,10 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
         help
     } else if run.scavengers.iter().any(failed) {
         "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
+    } else if run.scavengers.iter().any(is_starved) && seldom_yields(run) {
+        "give the program more places to lend its CPU: --libraries all, if its time is in libraries; or \
+         --profile FILE, by 'gleaner profile -o FILE' of it"
+            .to_owned()
     } else if run.scavengers.iter().any(is_starved) {
         "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
     } else if run.bounds.max_slowdown.value().is_some_and(above) {

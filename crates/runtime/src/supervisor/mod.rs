@@ -58,7 +58,7 @@ const POLL_SHARED_CPU_NS: u64 = 400_000;
 const ROUNDS_PART: f64 = 0.2;
 /// So they are this rare at most.
 const POLL_RARELY_NS: u64 = 10_000_000;
-/// What a round takes is a mean of so many.
+/// What a round takes is a mean of this many.
 const ROUNDS_MEAN: u64 = 8;
 /// The longest sleep while a parked context waits to be boarded.
 const POLL_PARKED_NS: u64 = 400_000;
@@ -335,8 +335,8 @@ impl Supervisor {
         self.region.sleep_to_bell(bell, sleep);
     }
 
-    /// The sleep after which another round is paid for by a small part of what the primary may lose:
-    /// the rest is for those at home.
+    /// The sleep after which another round is paid for by a small part of what the primary may
+    /// lose: the rest is for those at home.
     fn until_paid(&self) -> u64 {
         let share = ROUNDS_PART * f64::from(self.page.max_slowdown) / 1e6;
         ((self.mean_round_ns as f64 / share.max(1e-6)) as u64).min(POLL_RARELY_NS)

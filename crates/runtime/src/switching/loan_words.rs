@@ -45,8 +45,8 @@ impl LoanWords {
         self.allowance.store(0, Relaxed);
     }
 
-    /// Supervisor: the thread is to lend a slice, if it may, and does not lend already. For how long
-    /// it will.
+    /// Supervisor: the thread is to lend a slice, if it may, and does not lend already. For how
+    /// long it will.
     pub(crate) fn order_slice(&self, shortest: u64, longest: u64) -> Option<u64> {
         let allowed = u64::try_from(self.allowance.load(Relaxed)).unwrap_or(0);
         let may = allowed >= shortest && self.lending.load(Relaxed) == 0;

@@ -283,4 +283,20 @@ mod tests {
         slice(area);
         assert_eq!((area.loans().slice.load(Relaxed), area.loans().lent.load(Relaxed)), (0, 0));
     }
+
+    #[test]
+    fn a_slice_is_as_long_as_there_is_credit_for() {
+        let (area, _) = aboard();
+        let loans = area.loans();
+        let ordered = |credit: u64, shortest: u64| {
+            loans.allowance.store(credit as i64, Relaxed);
+            (loans.order_slice(shortest, LONG_SLICE_NS), loans.slice.swap(0, Relaxed))
+        };
+        assert_eq!(ordered(SLICE_NS - 1, SLICE_NS), (None, 0));
+        assert_eq!(ordered(3 * SLICE_NS, LONG_SLICE_NS), (None, 0));
+        assert_eq!(ordered(3 * SLICE_NS, SLICE_NS), (Some(3 * SLICE_NS), 3 * SLICE_NS));
+        assert_eq!(ordered(3 * LONG_SLICE_NS, SLICE_NS), (Some(LONG_SLICE_NS), LONG_SLICE_NS));
+        loans.lending.store(1, Relaxed);
+        assert_eq!(ordered(LONG_SLICE_NS, SLICE_NS), (None, 0), "it lends already");
+    }
 }

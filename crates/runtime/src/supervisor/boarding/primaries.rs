@@ -76,8 +76,8 @@ impl Supervisor {
         free
     }
 
-    /// Has a thread lend a slice, if homes on its processor have work and starve. Long ones, as soon
-    /// as there is credit for them; shorter ones where that takes long, or it answers others.
+    /// Has a thread lend a slice, if homes on its processor have work and starve. Long ones, as
+    /// soon as there is credit for them; shorter ones where that takes long, or it answers others.
     fn lend_slice(&mut self, area: &Area, slot: usize) {
         if !self.starving.holds(area.supervisor.cpu.load(Relaxed)) {
             return;

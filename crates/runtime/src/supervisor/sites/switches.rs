@@ -300,4 +300,18 @@ mod tests {
         assert!(live(100, 5_000_000, true) >= 38);
         assert_eq!(live(400, 5_000_000, false), 1);
     }
+
+    #[test]
+    fn a_thread_that_is_awaited_keeps_them_on_until_it_came() {
+        let mut linger = Linger { took: 10_000, ..Linger::default() };
+        let start = 1_000_000_000;
+        assert!(linger.poll(false, false, true, start) && linger.poll(true, false, true, start + 9_000_000));
+        let taken = start + 9_000_000;
+        assert!(linger.poll(true, false, false, taken + 99_000), "switching is dearer");
+        assert!(!linger.poll(true, false, false, taken + 180_000), "no guest, no 2 ms");
+        // A guest that was there before still counts.
+        assert!(linger.poll(false, true, true, taken + 200_000));
+        assert!(linger.poll(true, false, false, taken + 2_100_000));
+        assert!(!linger.poll(true, false, false, taken + 2_300_000));
+    }
 }

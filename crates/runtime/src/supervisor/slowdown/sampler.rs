@@ -310,9 +310,15 @@ impl ThreadPace {
     }
 
     /// Whether its yields shall be on: it may meet guests there, or is counted there. While guests
-    /// wait for credit, a yield without guests would only cost it what it runs ahead of its misses.
+    /// wait for credit, or until its caches have come back, a yield without guests would only cost
+    /// it what it runs ahead of its misses.
     fn meets_guests(&self, area: &Area, now: u64) -> bool {
-        let waits = self.phase == Phase::Solo && !self.controller.allows(now) && !ring::is_hooked(area);
+        let waits = match self.phase {
+            Phase::Solo => !self.controller.allows(now),
+            Phase::Recovery => true,
+            _ => false,
+        };
+        let waits = waits && !ring::is_hooked(area);
         !self.busy_waits && !waits && area.supervisor.slept.load(Relaxed) == 0
     }
 
