@@ -49,7 +49,9 @@ impl Supervisor {
                 row.guests.store(guests, Relaxed);
             }
             let slot = self.region.slot_of(area);
-            if self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
+            // A carrier's thread waits for nobody: it works for those who would be parked for it.
+            let waits = self.page.carrier == 0;
+            if waits && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.supervisor.cpu.load(Relaxed));
             }
             self.look_for_filters(area);
