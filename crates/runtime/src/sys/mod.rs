@@ -381,12 +381,18 @@ pub(crate) fn set_idle_policy() -> i32 {
 /// Asks that the calling thread, which runs for microseconds at a time, has its turn soon after it
 /// wakes, not when the running thread's turn is over. Kernels before 6.12 take no notice.
 pub(crate) fn ask_for_short_turns() {
+    const SCHED_OTHER: isize = 0;
     const SHORTEST_NS: u64 = 100_000;
     const PRIO_PROCESS: usize = 0;
     // SAFETY: no memory is passed.
+    let policy = unsafe { syscall(nr::SCHED_GETSCHEDULER, [0; 6]) };
+    // SAFETY: 〃
     let nice = 20 - unsafe { syscall(nr::GETPRIORITY, [PRIO_PROCESS, 0, 0, 0, 0, 0]) };
-    // A sched_attr: its size, SCHED_OTHER, no flags, nice and priority, runtime, deadline, period.
-    let attributes = [48, 0, nice as u32 as u64, SHORTEST_NS, 0, 0_u64];
+    if policy != SCHED_OTHER {
+        return;
+    }
+    // A sched_attr: its size, the policy, no flags, nice and priority, runtime, deadline, period.
+    let attributes = [48, 0, u64::from(nice as u32), SHORTEST_NS, 0, 0_u64];
     // SAFETY: the kernel reads 48 bytes.
     unsafe { syscall(nr::SCHED_SETATTR, [0, attributes.as_ptr() as usize, 0, 0, 0, 0]) };
 }
