@@ -1,8 +1,9 @@
 """What ordinary programs work on in benches, always the same: inputs.py DIRECTORY.
 
-graph: for programs/search.cpp; data: 40 MB of words; joins.sql: two hundred joins, a long line each, so that none is kept back;
-dict.py: a table of a million entries, a line for each ten thousand steps; genome.fa, reads.fq: a
-made-up genome and reads of it; hard.cnf: a small formula without a solution; large.cnf: a large one that has many.
+graph: for programs/search.cpp; data: 40 MB of words; joins.sql: two hundred joins, a long line
+each, so that none is kept back; dict.py: a table of a million entries, a line for each ten thousand
+steps; genome.fa, reads.fq: a made-up genome and reads of it; hard.cnf: a small formula without a
+solution; large.cnf: a large one that has many.
 """
 import itertools
 import pathlib

@@ -6,7 +6,7 @@ use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
 use crate::supervisor::slowdown::idle_server::SleepState;
 use crate::supervisor::{Supervisor, strip};
-use crate::switching::loan_words::{BESIDES_NS, LONG_SLICE_NS, SLICE_NS};
+use crate::switching::loan_words::{LONG_SLICE_NS, SLICE_NS};
 use crate::switching::{links, ring};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -19,6 +19,8 @@ const POLL_THREAD_NS: u64 = 1_000_000;
 const LOOK_FOR_FILTERS_NS: u64 = 50_000_000;
 /// Short slices are lent after this long without one.
 const LONG_SLICE_WAIT_NS: u64 = 50_000_000;
+/// So long before a slice is over the supervisor wakes, to switch yields off.
+const BEFORE_ITS_END_NS: u64 = 20_000;
 /// A thread that slept takes no guests for this long.
 const AFTER_SLEEP_NS: u64 = 2_000_000;
 
@@ -50,8 +52,7 @@ impl Supervisor {
             }
             let slot = self.region.slot_of(area);
             // A carrier's thread waits for nobody: it works for those who would be parked for it.
-            let waits = self.page.carrier == 0;
-            if waits && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
+            if self.page.carrier == 0 && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.supervisor.cpu.load(Relaxed));
             }
             self.look_for_filters(area);
@@ -89,7 +90,7 @@ impl Supervisor {
         let longest = if answers { SLICE_NS } else { LONG_SLICE_NS };
         let shortest = if waited { SLICE_NS } else { longest };
         let Some(slice) = area.loans().order_slice(shortest, longest) else { return };
-        self.slice_ends_at = self.now + slice - BESIDES_NS;
+        self.slice_ends_at = self.now + slice - BEFORE_ITS_END_NS;
         self.switches.awaited = true;
         ring::hook(area);
     }
