@@ -11,7 +11,7 @@ cc -O2 -o "$work/join" "$root/bench/programs/join.c"
 c++ -O2 -o "$work/search" "$root/bench/programs/search.cpp"
 c++ -O2 -o "$work/map" "$root/bench/programs/map.cpp"
 python3 "$root/bench/inputs.py" "$work"
-sed '40,$d' "$work/joins.sql" >"$work/few.sql"
+sed '80,$d' "$work/joins.sql" >"$work/few.sql"
 awk 'BEGIN { srand(7); for (i = 0; i < 600000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
 cd "$work"
 case " $sets " in *" aligners "*) bwa index genome.fa 2>/dev/null ;; esac
@@ -22,11 +22,11 @@ import sys
 import time
 gleaner, rounds, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 SETS = {
-    "chases": ["./chase 64 9000000"] * 4,
-    "mixed": ["./chase 64 9000000", "./join 64 9000000", "gzip -c text", "sort text"],
+    "chases": ["./chase 64 30000000"] * 4,
+    "mixed": ["./chase 64 30000000", "./join 64 60000000", "gzip -c text", "sort text"],
     "computing": ["gzip -c text", "sha256sum text text text", "xz -1 -T1 -c text", "bzip2 -c text"],
-    "searches": ["./search graph 60"] * 4,
-    "maps": ["./map 64 1"] * 4,
+    "searches": ["./search graph 1000 400"] * 4,
+    "maps": ["./map 64 2"] * 4,
     "databases": ["sqlite3 -init few.sql :memory: .quit"] * 4,
     "aligners": ["bwa mem -t 1 genome.fa reads.fq", "minimap2 -t 1 -a genome.fa reads.fq"] * 2,
     "solvers": ["minisat -verb=0 large.cnf"] * 4,

@@ -1,6 +1,8 @@
 // Breadth-first searches as people write them: reads a graph (nodes, edges, and a pair for each),
-// searches from one node after another, and prints a line for each until SECONDS are over.
-// search GRAPH SECONDS
+// searches from one node after another, and prints a line for each until SECONDS are over or as many
+// are made as were asked for.
+// search GRAPH SECONDS [SEARCHES]
+#include <climits>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -19,7 +21,7 @@ struct Depths : Visitor {
   void visit(int, int depth) override { sum += depth; }
 };
 
-int main(int, char **argv) {
+int main(int count, char **argv) {
   std::ifstream file(argv[1]);
   int nodes;
   long edges;
@@ -33,7 +35,9 @@ int main(int, char **argv) {
   }
   auto begin = std::chrono::steady_clock::now();
   unsigned seed = 1;
-  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < atof(argv[2])) {
+  int searches = count > 3 ? atoi(argv[3]) : INT_MAX;
+  while (searches-- > 0 &&
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < atof(argv[2])) {
     seed = seed * 1103515245 + 12345;
     int root = (seed >> 8) % nodes;
     std::vector<int> depth(nodes, -1);

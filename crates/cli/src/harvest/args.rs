@@ -111,8 +111,9 @@ pub(crate) struct HarvestArgs {
     /// argument is a command, quoted as for a shell, or 'N x CMD' for several copies
     ///
     /// Their output goes where this program's goes, unless --scavenger-out says otherwise, and they
-    /// read nothing. Each CPU that this program may use has its share of them. The exit code is 0
-    /// if all ended with 0, else that of the first command that failed.
+    /// read nothing. Each CPU that this program may use has its share of them. Programs that gain
+    /// little from each other take turns of a tenth of a second instead. The exit code is 0 if all
+    /// ended with 0, else that of the first command that failed.
     #[arg(
         long,
         conflicts_with_all = ["siblings", "scavenger", "scavengers", "home_cpus", "max_slowdown", "plan"]

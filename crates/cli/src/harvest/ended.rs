@@ -103,7 +103,8 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
             scavenger.times.aboard.brief(),
             visits(scavenger),
             how(&scavenger.process.ended),
-            starved(scavenger)
+            // Those who run apart wait for their turns.
+            if run.together { String::new() } else { starved(scavenger) }
         );
         if let Some(line) = went_home_for(scavenger) {
             let _ = writeln!(text, "    {line}");

@@ -77,6 +77,10 @@ impl LifeSamples {
         Self { last: now, begun: None, ended: None, processor: None, cpu: None }
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
     /// It has begun by now.
     pub(super) fn look(&mut self, pid: Pid) {
         let between = Between(self.last, Instant::now());

@@ -27,6 +27,10 @@ use std::time::{Duration, Instant};
 /// die, where others are busy; and a traced process is not gone before its tracer has seen it. The
 /// primary's end is told without that.
 const GRACE: Duration = Duration::from_secs(5);
+/// Between two looks where nothing tells,
+const SOON: Duration = Duration::from_millis(10);
+/// and at scavengers that have not begun, as long as they are likely to.
+const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub struct ScavengerOutcome {
@@ -89,6 +93,8 @@ pub struct Running {
     siblings: bool,
     carrier: bool,
     ended: Vec<Option<ExitStatus>>,
+    /// By which it is woken when a scavenger ends.
+    handles: Vec<Option<OwnedFd>>,
     looks: Vec<LifeSamples>,
     files: Vec<ProgramFiles>,
     supervisor: Supervisor,
@@ -122,6 +128,7 @@ impl Running {
             siblings: harvest.siblings,
             carrier: harvest.carrier,
             ended: vec![None; harvest.scavengers.len()],
+            handles: harvest.scavengers.iter().map(|_| None).collect(),
             looks: vec![LifeSamples::new(started); harvest.scavengers.len()],
             files: harvest.scavengers.iter().map(|it| ProgramFiles::of(&it.program)).collect(),
             supervisor: Supervisor::Lives,
@@ -286,19 +293,36 @@ impl Running {
         }
     }
 
-    /// Waits until this process ends, or for a while: a short one where no descriptor is left to
-    /// wait by, since a process that runs must be watched.
-    fn pause(&self, handle: Option<&OwnedFd>) -> io::Result<()> {
-        const SOON: Duration = Duration::from_millis(10);
+    /// Waits until this process or a scavenger ends, or for a while: a short one where no
+    /// descriptor is left to wait by, since a process that runs must be watched, and where
+    /// scavengers are about to begin.
+    fn pause(&mut self, handle: Option<&OwnedFd>) -> io::Result<()> {
+        let begin = !self.looks.iter().all(LifeSamples::has_begun) && self.started.elapsed() < STARTS_WITHIN;
+        let longest = if begin || handle.is_none() { SOON.min(self.watch_every) } else { self.watch_every };
         let Some(handle) = handle else {
-            std::thread::sleep(SOON.min(self.watch_every));
+            std::thread::sleep(longest);
             return Ok(());
         };
-        let timeout = Timespec::try_from(self.watch_every).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-        match poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+        let timeout = Timespec::try_from(longest).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        let scavengers = self.handles.iter().enumerate();
+        let scavengers: Vec<_> = scavengers.filter_map(|(at, handle)| Some((at, handle.as_ref()?))).collect();
+        let handles = std::iter::once(handle).chain(scavengers.iter().map(|(_, handle)| *handle));
+        let mut polled: Vec<PollFd> = handles.map(|handle| PollFd::new(handle, PollFlags::IN)).collect();
+        match poll(&mut polled, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        // It wakes once: one that is traced has ended long before it can be waited for.
+        let ended: Vec<usize> = scavengers
+            .iter()
+            .zip(&polled[1..])
+            .filter(|(_, polled)| !polled.revents().is_empty())
+            .map(|((at, _), _)| *at)
+            .collect();
+        for at in ended {
+            self.handles[at] = None;
+        }
+        Ok(())
     }
 
     fn scavenger_pid(&self, index: usize) -> Option<Pid> {
@@ -308,6 +332,9 @@ impl Running {
     fn reap_scavengers(&mut self) -> io::Result<()> {
         for index in 0..self.count {
             if let (None, Some(pid)) = (self.ended[index], self.scavenger_pid(index)) {
+                if !self.looks[index].has_begun() {
+                    self.handles[index] = pidfd_open(pid, PidfdFlags::empty()).ok();
+                }
                 self.looks[index].look(pid);
                 self.ended[index] = reap(pid)?;
             }

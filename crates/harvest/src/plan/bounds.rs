@@ -12,7 +12,8 @@
 //!
 //! The longest absence is about the ring's length times the quantum. It is kept below
 //! `--max-absence`, and near the time of a miss: beyond that, a guest that does not miss only makes
-//! the primary late. But the quantum is never so short that a guest does little else than switch.
+//! the primary late, and those that run together with it: each advances by a miss a round. But the
+//! quantum is never so short that a guest does little else than switch.
 
 use super::gain::plus;
 use crate::plan::prices::Pricing;
@@ -62,11 +63,7 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
     // The budget does not count every cycle that a guest runs.
     let uncounted = f64::from(twin::UNCOUNTED);
     let counted = absence * uncounted / (uncounted + 1.0);
-    let busy = if asked.together {
-        f64::INFINITY // nobody waits for its turn: a guest that does not miss only has to be fair
-    } else {
-        (BUSY_SWITCHES * yield_cost).max(miss * (1.0 + asked.max_slowdown) / ring).floor()
-    };
+    let busy = (BUSY_SWITCHES * yield_cost).max(miss * (1.0 + asked.max_slowdown) / ring).floor();
     let quantum = (counted / ring).floor().min(busy).clamp(shortest, f64::from(i32::MAX));
     let by_hand = match asked.ring {
         Some(ring) => format!("{ring} by --ring"),
@@ -75,11 +72,8 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
             1.0 + asked.max_slowdown
         ),
     };
-    let short = if asked.together {
-        String::new()
-    } else {
-        format!(", at most {busy:.0} (the longer of a miss ÷ {ring:.0} and {BUSY_SWITCHES:.0} switches)")
-    };
+    let short =
+        format!(", at most {busy:.0} (the longer of a miss ÷ {ring:.0} and {BUSY_SWITCHES:.0} switches)");
     let arithmetic = format!(
         "ring {ring:.0}, the least of {by_hand}, {told}, {by_absence:.0} guests within --max-absence; quantum {quantum:.0} cycles: {counted:.0} of the {absence:.0} cycles of --max-absence ÷ {ring:.0}{short}"
     );

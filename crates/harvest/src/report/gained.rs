@@ -21,6 +21,11 @@ const CPU_TIME_ERROR: f64 = 0.01;
 /// is not split.
 const OVERSHOOT: f64 = 0.15;
 
+/// What gauges say may be this many times too much: a gauge switches at each yield, so misses that
+/// overlap when the program runs alone are waited for one by one. Against their own outputs gzip's
+/// and a map's turns were 1.3 times too dear, a chase's not at all.
+const TOO_DEAR: f64 = 1.5;
+
 const NOT_TIMED: &str = "it was not timed alone often enough";
 
 /// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
@@ -53,6 +58,7 @@ fn estimate(work: &Work, life: &Life, was_aboard: Duration) -> Result<Estimate, 
     if seconds.hi - seconds.lo > seconds.value.max(0.1 * cpu) {
         return Err(unknown);
     }
+    let seconds = Estimate::new(seconds.value / TOO_DEAR.sqrt(), seconds.lo / TOO_DEAR, seconds.hi);
     let at = |aboard: f64, cpu: f64, life: f64| (aboard + cpu).max(0.0) / life;
     Ok(Estimate::new(
         at(seconds.value, cpu, f64::midpoint(least, most)),
@@ -147,16 +153,13 @@ pub(super) fn together<'a>(
         Some(Some(slower)) => kept(slower),
         Some(None) => return Quantity::unresolved("the primary's slowdown is not known"),
     };
-    let (mut below, mut above) = ((all.value - all.lo).powi(2), (all.hi - all.value).powi(2));
+    // What gauges get wrong they get wrong of all alike.
     for pace in paces {
         let Some(pace) = pace.estimate() else {
             return Quantity::unresolved("a scavenger's pace is not known");
         };
-        all.value += pace.value;
-        below += (pace.value - pace.lo).powi(2);
-        above += (pace.hi - pace.value).powi(2);
+        all = Estimate::new(all.value + pace.value, all.lo + pace.lo, all.hi + pace.hi);
     }
-    let all = Estimate::new(all.value, all.value - below.sqrt(), all.value + above.sqrt());
     Quantity::measured(all, Unit::Ratio)
 }
 
@@ -193,8 +196,8 @@ mod tests {
     #[test]
     fn turns_aboard_count_as_long_as_they_take_at_home() {
         let pace = estimate(&WORK, &life(0.5, 3.0, 3.0), Duration::ZERO).expect("known");
-        assert!((pace.value - 0.5).abs() < 1e-9, "{pace:?}");
-        assert!(pace.lo < 0.49 && pace.hi > 0.51 && pace.hi < 0.6, "{pace:?}");
+        assert!((pace.value - (0.5 + 1.0 / TOO_DEAR.sqrt()) / 3.0).abs() < 1e-9, "{pace:?}");
+        assert!(pace.lo < 0.49 / TOO_DEAR.sqrt() && pace.hi > 0.51 && pace.hi < 0.6, "{pace:?}");
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
         let all = all.estimate().expect("known");
         let carried = together(None, [&ratio(0.5, 0.03), &ratio(0.25, 0.04)]);
         assert!((carried.value().expect("known") - 0.75).abs() < 1e-9, "{carried:?}");
-        assert!((all.value - 1.55).abs() < 1e-9 && (all.hi - 1.6).abs() < 1e-9, "{all:?}");
+        assert!((all.value - 1.55).abs() < 1e-9 && (all.hi - 1.62).abs() < 1e-9, "{all:?}");
         assert!(together(Some(&ratio(0.25, 0.0)), [&Quantity::unresolved("no")]).estimate().is_none());
     }
 }

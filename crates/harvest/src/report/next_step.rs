@@ -14,6 +14,12 @@ const YIELDS_FROM_PART: f64 = 0.2;
 /// In a shorter run nothing is said of that.
 const YIELDS_FROM_SECONDS: f64 = 1.0;
 
+/// Whether programs that ran together were apart for more than half of the time.
+fn are_mostly_apart(run: &Run) -> bool {
+    let apart = run.apart.as_ref().and_then(|apart| apart.value());
+    apart.zip(run.wall.value()).is_some_and(|(apart, wall)| apart > wall / 2.0)
+}
+
 /// Whether a scavenger off the primary waited for a processor for longer than it ran anywhere.
 pub fn is_starved(scavenger: &Scavenger) -> bool {
     let times = &scavenger.times;
@@ -51,11 +57,15 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
         help
     } else if run.scavengers.iter().any(failed) {
         "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
+    } else if are_mostly_apart(run) {
+        "these programs gain little from each other: run them one after the other; or choose loads that \
+         wait, by --profile FILE for each, made by 'gleaner profile -o FILE'"
+            .to_owned()
     } else if run.scavengers.iter().any(is_starved) && seldom_yields(run) {
         "give the program more places to lend its CPU: --libraries all, if its time is in libraries; or \
          --profile FILE, by 'gleaner profile -o FILE' of it"
             .to_owned()
-    } else if run.scavengers.iter().any(is_starved) {
+    } else if !run.together && run.scavengers.iter().any(is_starved) {
         "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
         "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()

@@ -28,8 +28,6 @@ pub struct Prepared {
 
 /// An absence longer than any program runs.
 const LONGEST_ABSENCE_SECONDS: f64 = 1e6;
-/// A carrier is ended when the last of its programs has ended, and that is soon to be seen.
-const CARRIER_WATCHED_EVERY: Duration = Duration::from_millis(5);
 /// A load that is over within this share of a miss's time hit a cache.
 const HIT_SHARE_OF_MISS: f64 = 0.75;
 
@@ -146,9 +144,6 @@ impl Prepared {
         // Of programs that run together, too.
         harvest.carrier = self.participants.together;
         harvest.contract = if siblings || harvest.carrier { None } else { contract(&self.plan) };
-        if harvest.carrier {
-            harvest.watch_every = CARRIER_WATCHED_EVERY;
-        }
         harvest.homes = homes;
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);

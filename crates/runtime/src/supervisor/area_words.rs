@@ -129,6 +129,8 @@ pub(crate) struct SupervisorWords {
     pub(super) home_ran: AtomicU64,
     pub(super) home_ran_at: AtomicU64,
     pub(super) has_work: AtomicU32,
+    /// Home, where programs that run together are apart: it waits for its turn.
+    pub(super) waits_for_turn: AtomicU32,
     pub(super) starves: AtomicU32,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
     /// which visit and sleep.
@@ -153,6 +155,7 @@ impl SupervisorWords {
             &self.no_yield_times,
             &self.slept,
             &self.has_work,
+            &self.waits_for_turn,
             &self.starves,
         ] {
             word.store(0, Relaxed);

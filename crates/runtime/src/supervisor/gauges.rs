@@ -138,10 +138,12 @@ impl Supervisor {
     pub(crate) fn gauge_at_home(&self, home: &Area) {
         let notes = home.gauge_notes();
         let since = self.now.saturating_sub(notes.ordered_at.load(Relaxed));
-        if since >= pause(notes, AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 && self.page.siblings == 0
-        {
+        // One whose turn alone is over is anywhere in its program, as one that is aboard.
+        let anywhere = self.apart > 0;
+        let wanted = anywhere || notes.of_aboard.load(Relaxed) == 0;
+        if since >= pause(notes, AT_HOME_NS) && wanted && self.page.siblings == 0 {
             notes.ordered_at.store(self.now, Relaxed);
-            notes.from_aboard.store(0, Relaxed);
+            notes.from_aboard.store(u32::from(anywhere), Relaxed);
             guest_sites::choose_gauge(home, self.now);
             home.gauge().due.store(self.warm_ticks(), Release);
         }

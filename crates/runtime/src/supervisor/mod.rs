@@ -32,6 +32,7 @@ mod sites;
 mod slowdown;
 mod stalls;
 mod together;
+mod turns_apart;
 
 use crate::exec::start;
 use crate::layout::area::Area;
@@ -152,6 +153,8 @@ pub(crate) struct Supervisor {
     sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
     /// By slot, of a carrier's threads. `None`: there is no carrier, or no memory for it.
     together: Option<&'static mut [together::Together; crate::layout::region::SLOTS]>,
+    /// How many threads of a carrier have their programs apart in this round.
+    apart: usize,
     /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
     stays: Option<&'static mut [idle_cpus::StayAtHome; crate::layout::region::SLOTS]>,
     idle_cpus: idle_cpus::IdleCpus,
@@ -240,6 +243,7 @@ impl Supervisor {
             paces,
             sleep_patterns,
             together,
+            apart: 0,
             stays,
             idle_cpus: idle_cpus::IdleCpus::default(),
             looked_at: now,
@@ -277,6 +281,7 @@ impl Supervisor {
             self.switches.awaited = false;
             self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
+            self.apart = 0;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.poll(self.region.supervisor.load(Relaxed), page::rows(self.page), self.now);
@@ -286,6 +291,7 @@ impl Supervisor {
                 self.siblings()
             } else {
                 let free = self.primaries();
+                self.take_turns();
                 self.homes(free)
             };
             if self.processes.primary_lives() {
@@ -316,7 +322,7 @@ impl Supervisor {
     fn sleep(&mut self, census: &RoundCensus, bell: u32) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
         let siblings = self.region.siblings.load(Relaxed) != 0;
-        let shared = self.page.watched != 0 && !self.processes.has_cpus_to_spare();
+        let shared = (self.page.watched | self.page.carrier) != 0 && !self.processes.has_cpus_to_spare();
         let intervals = match siblings {
             true => siblings::INTERVALS,
             false if shared => PollIntervals::SHARED_CPU,

@@ -2,7 +2,7 @@
 //! pause, which doubles each time. Pure: time and outcomes in, whether it pauses out.
 
 /// Failures in a row that begin a pause.
-const IN_A_ROW: u32 = 2;
+pub(crate) const IN_A_ROW: u32 = 2;
 /// The first pause, and the longest.
 pub(crate) const PAUSE_NS: u64 = 1_000_000_000;
 const PAUSE_MOST_NS: u64 = 32_000_000_000;

@@ -119,7 +119,7 @@ impl Supervisor {
     /// would get slices of some milliseconds there: the kernel prefers threads that wake up, and a
     /// busy-waiting one never does. Or it is on a processor for which a primary's thread waits: the
     /// kernel shares processors out among sessions, so a home's time counts against the primary's
-    /// share.
+    /// share. Or its program ran together with others, and has to wait for its turn.
     fn is_in_the_way(&self, area: &Area) -> bool {
         let only_there = || {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
@@ -129,7 +129,8 @@ impl Supervisor {
             self.now % HOME_SLICE_EVERY_NS >= HOME_SLICE_NS
                 && self.crowded.holds(area.supervisor.cpu.load(Relaxed))
         };
-        (!self.busy_waiting.is_empty() && only_there() || among_many())
+        let waits_for_turn = area.supervisor.waits_for_turn.load(Relaxed) != 0;
+        (!self.busy_waiting.is_empty() && only_there() || among_many() || waits_for_turn)
             && area.settled.load(Relaxed) == 0
             && area.supervisor.redirected_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
@@ -202,6 +203,9 @@ impl Supervisor {
                         *free -= 1;
                     }
                 } else if self.is_in_the_way(area) {
+                    if area.supervisor.waits_for_turn.load(Relaxed) != 0 {
+                        self.gauge_at_home(area);
+                    }
                     ring::hook(area);
                 } else if ring::may_park(area) {
                     census.away = true;
@@ -235,7 +239,11 @@ impl Supervisor {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);
                     let waited = self.now.saturating_sub(area.supervisor.parked_at.load(Relaxed));
-                    let patience = if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS };
+                    let patience = match in_the_way {
+                        true => PARKED_WAIT_IN_THE_WAY_NS,
+                        false if self.apart > 0 => 0,
+                        false => PARKED_WAIT_NS,
+                    };
                     if waited > patience || is_called(area) || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }
