@@ -37,7 +37,7 @@ declare -A commands=(
     [sha256sum]="sha256sum long long long long long long long long" [openssl]="openssl dgst -sha3-256 long" [sort]="sort --parallel=1 long"
     [awk]="mawk -f script.awk long" [sqlite3]="sqlite3 -init script.sql :memory: .quit" [python3]="/usr/bin/python3 -S script.py"
     [perl]="perl script.pl" [cc1]="$(gcc -print-prog-name=cc1) -quiet -O2 big.i -o big.s" [minisat]="minisat -verb=0 formula"
-    [bwa]="bwa index -p index genome" [search]="./search graph 1000 100" [grep]="grep -c -E 9.*7.*line long"
+    [bwa]="bwa index -p index genome" [search]="./search graph 1000 200" [grep]="grep -c -E 9.*7.*line long"
 )
 programs=${PROGRAMS:-gzip xz bzip2 zstd sha256sum openssl sort awk sqlite3 python3 perl cc1 minisat bwa search grep}
 
@@ -53,12 +53,13 @@ cpu() { { TIMEFORMAT='%U %S'; time "$@" >expected 2>/dev/null || true; } 2>&1 | 
         : >ratios
         same="the same"
         for round in $(seq "$rounds"); do
+            rm -rf got
             begin=$EPOCHREALTIME
             alone=$(cpu "${command[@]}")
             wait=$(awk -v a="${begin/./}" -v b="${EPOCHREALTIME/./}" 'BEGIN { print 3 * (b - a) / 1e6 + 1 }')
-            "$gleaner" harvest -q --record run.json --scavenger-out got --scavenger "$(printf '%q ' "${command[@]}")" -- \
+            "$gleaner" harvest -q --record run.json --scavenger-out got/ --scavenger "$(printf '%q ' "${command[@]}")" -- \
                 sleep "$wait" >/dev/null 2>log || { cat log >&2; exit 1; }
-            cmp -s expected got || same="DIFFERS"
+            cmp -s expected got/1-*.out || same="DIFFERS"
             "$gleaner" show run.json .scavengers --json | python3 -c '
 import json, sys
 s = json.load(sys.stdin)[0]

@@ -11,7 +11,7 @@ counts=("$@")
 [ ${#counts[@]} -gt 0 ] || counts=(1 2 4 8 12)
 mib=${MIB:-128} seconds=${SECONDS_EACH:-1} rounds=${ROUNDS:-3} cpu=${CPU:-1}
 program=$work/threads
-cc -O2 -w -pthread -o "$program" "$root/crates/cli/tests/siblings/program.c"
+cc -O2 -w -pthread -o "$program" "$root/crates/cli/tests/cli/siblings/program.c"
 
 raw=$work/siblings.tsv
 : >"$raw"

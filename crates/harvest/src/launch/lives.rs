@@ -18,6 +18,13 @@ pub struct Life {
     pub cpu: Option<Duration>,
 }
 
+impl Life {
+    /// The part of this time that it lived.
+    pub fn share_of(&self, all: Duration) -> f64 {
+        ((self.least + self.most).as_secs_f64() / 2.0 / all.as_secs_f64().max(1e-9)).min(1.0)
+    }
+}
+
 /// CPU time of a thread since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
@@ -79,6 +86,11 @@ impl LifeSamples {
 
     pub(super) fn has_begun(&self) -> bool {
         self.begun.is_some()
+    }
+
+    /// It has lived up to now.
+    pub(super) fn ends(&mut self) {
+        self.last = Instant::now();
     }
 
     /// It has begun by now.

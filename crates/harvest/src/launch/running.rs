@@ -321,6 +321,7 @@ impl Running {
             .collect();
         for at in ended {
             self.handles[at] = None;
+            self.looks[at].ends();
         }
         Ok(())
     }

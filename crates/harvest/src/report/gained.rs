@@ -140,10 +140,10 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
 }
 
 /// The work of one core: what the primary did of what it does alone, if there is one, and its
-/// scavengers'. Where scavengers had other processors at home, what they did there is in it.
+/// scavengers' while each lived, which is a part of the time. Where scavengers had other processors at home, what they did there is in it.
 pub(super) fn together<'a>(
     slowdown: Option<&Quantity>,
-    paces: impl IntoIterator<Item = &'a Quantity>,
+    paces: impl IntoIterator<Item = (&'a Quantity, f64)>,
 ) -> Quantity {
     let kept = |slower: Estimate| {
         Estimate::new(1.0 / (1.0 + slower.value), 1.0 / (1.0 + slower.hi), 1.0 / (1.0 + slower.lo))
@@ -154,10 +154,11 @@ pub(super) fn together<'a>(
         Some(None) => return Quantity::unresolved("the primary's slowdown is not known"),
     };
     // What gauges get wrong they get wrong of all alike.
-    for pace in paces {
+    for (pace, lived) in paces {
         let Some(pace) = pace.estimate() else {
             return Quantity::unresolved("a scavenger's pace is not known");
         };
+        let pace = pace.scaled(lived);
         all = Estimate::new(all.value + pace.value, all.lo + pace.lo, all.hi + pace.hi);
     }
     Quantity::measured(all, Unit::Ratio)
@@ -230,11 +231,12 @@ mod tests {
         let ratio = |value: f64, half: f64| {
             Quantity::measured(Estimate::new(value, value - half, value + half), Unit::Ratio)
         };
-        let all = together(Some(&ratio(0.25, 0.0)), [&ratio(0.5, 0.03), &ratio(0.25, 0.04)]);
+        let (half, quarter) = (ratio(0.5, 0.03), ratio(0.25, 0.04));
+        let all = together(Some(&ratio(0.25, 0.0)), [(&half, 1.0), (&quarter, 1.0)]);
         let all = all.estimate().expect("known");
-        let carried = together(None, [&ratio(0.5, 0.03), &ratio(0.25, 0.04)]);
+        let carried = together(None, [(&half, 1.0), (&half, 0.5)]);
         assert!((carried.value().expect("known") - 0.75).abs() < 1e-9, "{carried:?}");
         assert!((all.value - 1.55).abs() < 1e-9 && (all.hi - 1.62).abs() < 1e-9, "{all:?}");
-        assert!(together(Some(&ratio(0.25, 0.0)), [&Quantity::unresolved("no")]).estimate().is_none());
+        assert!(together(Some(&ratio(0.25, 0.0)), [(&Quantity::unresolved("no"), 1.0)]).estimate().is_none());
     }
 }

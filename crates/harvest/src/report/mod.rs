@@ -73,7 +73,9 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     let not_watched =
         if participants.siblings { Some(NOT_WATCHED) } else { participants.together.then_some(NO_PRIMARY) };
     let slowdown = not_watched.map_or_else(|| slowdown(&outcome.last.paces), Slowdown::unresolved);
-    let paces = scavengers.iter().map(|it| &it.progress);
+    let lives =
+        outcome.scavengers.iter().map(|it| it.life.map_or(1.0, |life| life.share_of(outcome.elapsed)));
+    let paces = scavengers.iter().map(|it| &it.progress).zip(lives);
     Run {
         work: gained::together(if participants.together { None } else { Some(&slowdown.share) }, paces),
         together: participants.together,

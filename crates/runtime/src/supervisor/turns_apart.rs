@@ -1,6 +1,7 @@
-//! Programs that ran together and run apart now take turns: on each processor one of them has its
-//! caches to itself for long. Where the kernel shared the processor out, each would find them full
-//! of the others' lines every few milliseconds: searches of 6 MB each took half as long again.
+//! Programs that ran together and run apart now take turns, and so do those that cannot come aboard:
+//! on each processor one of them has its caches to itself for long. Where the kernel shared the
+//! processor out, each would find them full of the others' lines every few milliseconds: searches
+//! of 6 MB each took half as long again.
 
 use crate::layout::area::{Area, kind};
 use crate::layout::context::state;
@@ -21,22 +22,25 @@ fn has_work(home: &Area) -> bool {
 
 impl Supervisor {
     /// Says of each home whether it waits for its turn: as many have theirs as threads of the
-    /// carrier have their programs apart. Who sleeps lets the next one go.
+    /// carrier carry nobody. Who sleeps lets the next one go.
     pub(crate) fn take_turns(&mut self) {
         if self.together.is_none() {
             return;
         }
-        let mut places = self.apart;
+        let carries = |carrier: &Area| carrier.supervisor.guests.load(Relaxed) > 0;
+        let all = self.areas(kind::PRIMARY).filter(|carrier| !carries(carrier)).count();
+        let mut places = all.max(self.apart);
+        let take_turns = places > 0;
         let homes = self.areas(kind::HOME).count().max(1);
         let first = (self.now / TURN_NS) as usize % homes;
         let in_turn = self.areas(kind::HOME).skip(first).chain(self.areas(kind::HOME).take(first));
         for home in in_turn {
-            let works = self.apart > 0 && has_work(home);
+            let works = take_turns && has_work(home);
             let waits = works && places == 0;
             places -= usize::from(works && !waits);
             home.supervisor.waits_for_turn.store(u32::from(waits), Relaxed);
         }
-        if self.apart > 0 {
+        if take_turns {
             self.wake_at = self.wake_at.min((self.now / TURN_NS + 1) * TURN_NS);
         }
     }
@@ -57,6 +61,7 @@ mod tests {
         let homes: [&Area; 3] = [0, 1, 2].map(|at| guests[at].home());
         let mut wait = |now: u64, apart: usize| {
             (supervisor.now, supervisor.apart) = (now * TURN_NS, apart);
+            area.supervisor.guests.store(1, Relaxed);
             supervisor.take_turns();
             homes.map(|home| home.supervisor.waits_for_turn.load(Relaxed) != 0)
         };
@@ -73,5 +78,9 @@ mod tests {
         assert_eq!(wait(4, 1), [true, false, false], "who sleeps lets the next one go");
         homes[1].own().state.store(state::PARKED, Relaxed);
         assert_eq!(wait(4, 1), [true, false, true]);
+        area.supervisor.guests.store(0, Relaxed);
+        supervisor.apart = 0;
+        supervisor.take_turns();
+        assert_eq!(homes.map(|home| home.supervisor.waits_for_turn.load(Relaxed)), [1, 0, 1]);
     }
 }

@@ -279,7 +279,12 @@ impl Supervisor {
             }
             _leaving => {
                 off(own, self.now);
-                self.arrive(area, Some(own.why.load(Relaxed) as usize));
+                let why = own.why.load(Relaxed) as usize;
+                if why == trip::MODES {
+                    // They seldom change back: it would go home at once each time.
+                    Bans::begin(area, self.now);
+                }
+                self.arrive(area, Some(why));
             }
         }
     }

@@ -71,6 +71,11 @@ impl Bans {
         self.until > now
     }
 
+    /// The guest is banned for a while, which doubles each time.
+    pub(crate) fn begin(home: &Area, now: u64) {
+        Self::of(home).after_offence(now).keep(home);
+    }
+
     #[must_use]
     fn after_offence(self, now: u64) -> Self {
         let good = now.saturating_sub(self.until);
@@ -101,7 +106,7 @@ impl SampleStep {
 
     /// Sends a guest home, and keeps it there for a while.
     pub(crate) fn ban(&self, home: &Area, why: usize) {
-        Bans::of(home).after_offence(self.now).keep(home);
+        Bans::begin(home, self.now);
         home.own().recall.store(why as u32, Relaxed);
         ring::hook(self.area);
     }
