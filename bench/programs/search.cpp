@@ -1,6 +1,6 @@
 // Breadth-first searches as people write them: reads a graph (nodes, edges, and a pair for each),
-// searches from one node after another, and prints a line for each until SECONDS are over or as many
-// are made as were asked for.
+// searches from one node after another, and prints a line for each until SECONDS are over or
+// SEARCHES are made.
 // search GRAPH SECONDS [SEARCHES]
 #include <climits>
 #include <chrono>

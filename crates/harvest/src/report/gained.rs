@@ -140,7 +140,8 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
 }
 
 /// The work of one core: what the primary did of what it does alone, if there is one, and its
-/// scavengers' while each lived, which is a part of the time. Where scavengers had other processors at home, what they did there is in it.
+/// scavengers' while each lived, which is a part of the time. Where scavengers had other processors
+/// at home, what they did there is in it.
 pub(super) fn together<'a>(
     slowdown: Option<&Quantity>,
     paces: impl IntoIterator<Item = (&'a Quantity, f64)>,

@@ -4,6 +4,7 @@ use crate::session::NO_OUTPUT;
 use records::plan::{Prices, Source};
 use records::run::{Ended, Run, Scavenger};
 use std::path::Path;
+use units::Quantity;
 
 /// A shorter wait for a processor is nothing to worry about.
 const STARVED_FROM_SECONDS: f64 = 0.5;
@@ -16,7 +17,7 @@ const YIELDS_FROM_SECONDS: f64 = 1.0;
 
 /// Whether programs that ran together were apart for more than half of the time.
 fn are_mostly_apart(run: &Run) -> bool {
-    let apart = run.apart.as_ref().and_then(|apart| apart.value());
+    let apart = run.apart.as_ref().and_then(Quantity::value);
     apart.zip(run.wall.value()).is_some_and(|(apart, wall)| apart > wall / 2.0)
 }
 

@@ -55,7 +55,7 @@ fn lacks_other(notes: &GaugeNotes, on: bool) -> bool {
 }
 
 /// Whether the sites of a guest that runs together with others are to be on, as equals: it waits
-/// for its own misses only if it gives way at them, whoever runs meanwhile and for how long.
+/// for its own misses unless it gives way at them, whichever guest runs meanwhile.
 fn pay_together(home: &Area, miss: f64, switch: f64) -> bool {
     let on = home.own().sites.load(Relaxed) != 0;
     let part = if on { STAYS } else { 1.0 } * PART_OF_MISS;

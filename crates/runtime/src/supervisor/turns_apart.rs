@@ -1,7 +1,7 @@
-//! Programs that ran together and run apart now take turns, and so do those that cannot come aboard:
-//! on each processor one of them has its caches to itself for long. Where the kernel shared the
-//! processor out, each would find them full of the others' lines every few milliseconds: searches
-//! of 6 MB each took half as long again.
+//! Programs that ran together and run apart now take turns, and so do those that cannot come
+//! aboard: on each processor one of them has its caches to itself for long. Where the kernel shared
+//! the processor out, each would find them full of the others' lines every few milliseconds:
+//! searches of 6 MB each took half as long again.
 
 use crate::layout::area::{Area, kind};
 use crate::layout::context::state;
