@@ -59,7 +59,7 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     } else if run.scavengers.iter().any(failed) {
         "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
     } else if are_mostly_apart(run) {
-        "these programs gain little from each other: run them one after the other; or choose loads that \
+        "these programs gain little from each other: run them without --together; or choose loads that \
          wait, by --profile FILE for each, made by 'gleaner profile -o FILE'"
             .to_owned()
     } else if run.scavengers.iter().any(is_starved) && seldom_yields(run) {

@@ -69,7 +69,9 @@ impl Supervisor {
     pub(crate) fn run_apart(&mut self, area: &'static Area, slot: usize) -> bool {
         let Some(it) = self.together.as_ref().map(|all| all[slot]) else { return false };
         if it.is_apart(self.now) {
-            page::add(&self.page.apart_ns, self.now.saturating_sub(self.looked_at));
+            // The mean of all its threads.
+            let threads = u64::from(self.page.areas.load(Relaxed).max(1));
+            page::add(&self.page.apart_ns, self.now.saturating_sub(self.looked_at) / threads);
             self.wake_at = self.wake_at.min(it.setbacks.until);
             self.apart += 1;
             return true;
