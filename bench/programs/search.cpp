@@ -2,8 +2,8 @@
 // searches from one node after another, and prints a line for each until SECONDS are over or
 // SEARCHES are made.
 // search GRAPH SECONDS [SEARCHES]
-#include <climits>
 #include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>

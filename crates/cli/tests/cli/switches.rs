@@ -200,9 +200,10 @@ fn a_site_that_does_not_pay_is_switched_off() {
             continue;
         }
         for site in &record.switched_off {
-            // The table's, or those that prepare the ring: the ring's own loads have no index.
+            // `main` prepares the ring, by an array that is in a cache.
             let instruction = site.place.instruction.as_str();
-            assert!(instruction.contains('*'), "the ring's: {instruction}");
+            let prepares = site.place.function.as_deref() == Some("main");
+            assert!(prepares || instruction.contains("*8]"), "the table's, not the ring's: {instruction}");
             assert!(site.why.contains("too soon for a miss"), "{}", site.why);
         }
         return;

@@ -21,7 +21,8 @@ pub struct Life {
 impl Life {
     /// The part of this time that it lived.
     pub fn share_of(&self, all: Duration) -> f64 {
-        ((self.least + self.most).as_secs_f64() / 2.0 / all.as_secs_f64().max(1e-9)).min(1.0)
+        let lived = f64::midpoint(self.least.as_secs_f64(), self.most.as_secs_f64());
+        (lived / all.as_secs_f64().max(1e-9)).min(1.0)
     }
 }
 

@@ -94,7 +94,7 @@ pub struct Running {
     carrier: bool,
     ended: Vec<Option<ExitStatus>>,
     /// By which it is woken when a scavenger ends.
-    handles: Vec<Option<OwnedFd>>,
+    handles: Vec<(usize, OwnedFd)>,
     looks: Vec<LifeSamples>,
     files: Vec<ProgramFiles>,
     supervisor: Supervisor,
@@ -128,7 +128,7 @@ impl Running {
             siblings: harvest.siblings,
             carrier: harvest.carrier,
             ended: vec![None; harvest.scavengers.len()],
-            handles: harvest.scavengers.iter().map(|_| None).collect(),
+            handles: Vec::new(),
             looks: vec![LifeSamples::new(started); harvest.scavengers.len()],
             files: harvest.scavengers.iter().map(|it| ProgramFiles::of(&it.program)).collect(),
             supervisor: Supervisor::Lives,
@@ -304,25 +304,22 @@ impl Running {
             return Ok(());
         };
         let timeout = Timespec::try_from(longest).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-        let scavengers = self.handles.iter().enumerate();
-        let scavengers: Vec<_> = scavengers.filter_map(|(at, handle)| Some((at, handle.as_ref()?))).collect();
-        let handles = std::iter::once(handle).chain(scavengers.iter().map(|(_, handle)| *handle));
+        let handles = std::iter::once(handle).chain(self.handles.iter().map(|(_, handle)| handle));
         let mut polled: Vec<PollFd> = handles.map(|handle| PollFd::new(handle, PollFlags::IN)).collect();
         match poll(&mut polled, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         // It wakes once: one that is traced has ended long before it can be waited for.
-        let ended: Vec<usize> = scavengers
-            .iter()
-            .zip(&polled[1..])
-            .filter(|(_, polled)| !polled.revents().is_empty())
-            .map(|((at, _), _)| *at)
-            .collect();
-        for at in ended {
-            self.handles[at] = None;
-            self.looks[at].ends();
-        }
+        let live: Vec<bool> = polled[1..].iter().map(|polled| polled.revents().is_empty()).collect();
+        let mut live = live.into_iter();
+        self.handles.retain(|(index, _)| {
+            let lives = live.next() == Some(true);
+            if !lives {
+                self.looks[*index].ends();
+            }
+            lives
+        });
         Ok(())
     }
 
@@ -334,7 +331,8 @@ impl Running {
         for index in 0..self.count {
             if let (None, Some(pid)) = (self.ended[index], self.scavenger_pid(index)) {
                 if !self.looks[index].has_begun() {
-                    self.handles[index] = pidfd_open(pid, PidfdFlags::empty()).ok();
+                    let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
+                    self.handles.extend(handle.map(|handle| (index, handle)));
                 }
                 self.looks[index].look(pid);
                 self.ended[index] = reap(pid)?;

@@ -35,7 +35,7 @@ fn seldom_yields(run: &Run) -> bool {
     let had = run.slowdown.share.value().unwrap_or(0.0);
     let asked = run.bounds.max_slowdown.value().unwrap_or(0.0);
     let ran_long = run.wall.value().is_some_and(|seconds| seconds >= YIELDS_FROM_SECONDS);
-    run.siblings.is_none() && !run.together && ran_long && had < YIELDS_FROM_PART * asked
+    run.siblings.is_none() && ran_long && had < YIELDS_FROM_PART * asked
 }
 
 /// Whether it failed by itself, and not with the primary.
@@ -52,6 +52,8 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     let helped = run.refusals.iter().find_map(|refused| refused.would_help.clone());
     let failed = |scavenger: &Scavenger| has_failed(scavenger) && scavenger.output == NO_OUTPUT;
     let above = |asked: f64| run.slowdown.share.estimate().is_some_and(|share| share.lo > asked);
+    // Programs that run together wait for their turns.
+    let starve = !run.together && run.scavengers.iter().any(is_starved);
     if run.siblings.is_none() && run.scavengers.is_empty() {
         "give it something to run in its stalls: --scavenger CMD".to_owned()
     } else if let Some(help) = helped {
@@ -62,11 +64,11 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
         "these programs gain little from each other: run them without --together; or choose loads that \
          wait, by --profile FILE for each, made by 'gleaner profile -o FILE'"
             .to_owned()
-    } else if run.scavengers.iter().any(is_starved) && seldom_yields(run) {
+    } else if starve && seldom_yields(run) {
         "give the program more places to lend its CPU: --libraries all, if its time is in libraries; or \
          --profile FILE, by 'gleaner profile -o FILE' of it"
             .to_owned()
-    } else if !run.together && run.scavengers.iter().any(is_starved) {
+    } else if starve {
         "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
         "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()

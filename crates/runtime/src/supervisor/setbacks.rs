@@ -2,7 +2,7 @@
 //! pause, which doubles each time. Pure: time and outcomes in, whether it pauses out.
 
 /// Failures in a row that begin a pause.
-pub(crate) const IN_A_ROW: u32 = 2;
+const IN_A_ROW: u32 = 2;
 /// The first pause, and the longest.
 pub(crate) const PAUSE_NS: u64 = 1_000_000_000;
 const PAUSE_MOST_NS: u64 = 32_000_000_000;
@@ -33,11 +33,16 @@ impl Setbacks {
         self.in_a_row += 1;
         let begins = self.in_a_row >= IN_A_ROW;
         if begins {
-            self.in_a_row = 0;
-            self.pause_ns = (2 * self.pause_ns).clamp(PAUSE_NS, PAUSE_MOST_NS);
-            self.until = now + self.pause_ns;
+            self.begin(now);
         }
         begins
+    }
+
+    /// A pause begins, whatever came before.
+    pub(crate) fn begin(&mut self, now: u64) {
+        self.in_a_row = 0;
+        self.pause_ns = (2 * self.pause_ns).clamp(PAUSE_NS, PAUSE_MOST_NS);
+        self.until = now + self.pause_ns;
     }
 }
 

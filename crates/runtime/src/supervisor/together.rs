@@ -11,7 +11,7 @@ use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::gauges;
 use crate::supervisor::processes::Processes;
-use crate::supervisor::setbacks::{IN_A_ROW, Setbacks};
+use crate::supervisor::setbacks::Setbacks;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Between two judgements,
@@ -53,12 +53,14 @@ impl Together {
         if first {
             return;
         }
-        if worth_ns.is_some_and(|worth| worth >= GAIN * took) {
-            self.setbacks.went_well(now);
-            return;
+        match worth_ns {
+            Some(worth) if worth >= GAIN * took => self.setbacks.went_well(now),
+            Some(worth) if worth < CLEAR_LOSS * took => self.setbacks.begin(now),
+            _ => {
+                self.setbacks.went_badly(now);
+            }
         }
-        let times = if worth_ns.is_some_and(|worth| worth < CLEAR_LOSS * took) { IN_A_ROW } else { 1 };
-        if (0..times).any(|_| self.setbacks.went_badly(now)) {
+        if self.is_apart(now) {
             self.judged_at = 0;
         }
     }
