@@ -49,6 +49,27 @@ fn what_must_be_ordered_is() {
     assert!((twice / once - 2.0).abs() < 1e-9);
 }
 
+/// On a busy host all large areas of one kind of pages may be void: then another kind's curve says
+/// more of memory than what is left of this one.
+#[test]
+fn what_was_measured_on_other_pages_is_better_than_small_areas_alone() {
+    let mut machine = fixture();
+    let whole = predicted(&machine, "chase(1G)").per_access.value().expect("a time");
+    let latency = machine.experiments.latency.as_mut().and_then(|outcome| outcome.result.as_mut());
+    let (mut cut, mut left) = (0, 0);
+    for curve in &mut latency.expect("latencies").curves {
+        if curve.pages.asked == "4K" {
+            curve.points.retain(|point| point.size.0 <= 1 << 20);
+            cut += 1;
+        } else {
+            left += 1;
+        }
+    }
+    assert!(cut > 0 && left > 0);
+    let found = predicted(&machine, "chase(1G)").per_access.value().expect("a time");
+    assert!(found > whole / 2.0, "{found} for {whole} ns");
+}
+
 fn near(a: f64, b: f64) {
     assert!((a / b - 1.0).abs() < 1e-9, "{a} is not {b}");
 }

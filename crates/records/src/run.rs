@@ -32,7 +32,7 @@ pub struct Run {
     /// The scavengers ran together: the primary only carried them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
-    /// For how long of that they ran apart, since together they did less.
+    /// For how long of that, or of the siblings' run, they ran apart, since together they did less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Quantity>,
     pub bounds: Bounds,

@@ -83,6 +83,12 @@ pub mod mode {
         matches!(mode, SCAVENGER | SIBLING)
     }
 
+    /// Whether other programs or threads may run on the kernel thread of what runs twins of this
+    /// mode: their site yields can be switched off.
+    pub const fn hosts(mode: u32) -> bool {
+        matches!(mode, PRIMARY | SIBLING)
+    }
+
     /// Whether twins of this mode hold yields.
     pub const fn harvests(mode: u32) -> bool {
         mode == PRIMARY || goes_aboard(mode)

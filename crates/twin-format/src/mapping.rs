@@ -321,8 +321,12 @@ fn yields<'r>(
         let (u32_at, u64_at) = (|at| word(row, at).unwrap_or(0), |at| long(row, at).unwrap_or(0));
         let Some(kind) = YieldKind::of_number(u32_at(24)) else { return wrong("a yield of no known kind") };
         let switch = Some(u64_at(16)).filter(|&switch| switch != NO_SWITCH);
-        let of_primaries = switch.is_some() || kind == YieldKind::Spin;
-        if !mode::harvests(mode) || of_primaries && mode != mode::PRIMARY {
+        let of_kind = match kind {
+            YieldKind::Site => mode::harvests(mode),
+            YieldKind::Spin => mode == mode::PRIMARY,
+            YieldKind::Bound => mode == mode::SIBLING && switch.is_some(),
+        };
+        if !of_kind || switch.is_some() && !mode::hosts(mode) {
             return wrong("a yield that this mode does not have");
         }
         let count = u32_at(28) as usize;

@@ -8,6 +8,8 @@ pub enum YieldKind {
     Site,
     /// In a loop of a primary that busy-waits.
     Spin,
+    /// Where the budget of a sibling is used up, if it can be switched off.
+    Bound,
 }
 
 impl YieldKind {
@@ -16,6 +18,7 @@ impl YieldKind {
         match self {
             Self::Site => 1,
             Self::Spin => 2,
+            Self::Bound => 3,
         }
     }
 
@@ -23,6 +26,7 @@ impl YieldKind {
         match number {
             1 => Some(Self::Site),
             2 => Some(Self::Spin),
+            3 => Some(Self::Bound),
             _ => None,
         }
     }
@@ -42,7 +46,7 @@ pub struct YieldRow {
 
 /// All yields of a file, by ascending place, with their origins: the addresses, in the original, of
 /// the instructions that a yield stands for. A site's first origin is the load that it stands
-/// before; further ones are loads that the same yield fetches. A spin yield's origin is the
+/// before; further ones are loads that the same yield fetches. The origin of any other yield is the
 /// instruction that it stands before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Yields {

@@ -122,7 +122,7 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
         let _ = writeln!(text, "  all together did {all} times the work of one CPU{verdict}");
     }
     if let Some(apart) = run.apart.as_ref().filter(|apart| apart.value().is_some_and(|s| s > 0.0)) {
-        let _ = writeln!(text, "  they ran apart for {}, since together they did less", apart.brief());
+        let _ = writeln!(text, "  they ran apart for {}, since together they do less", apart.brief());
     }
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     // Causes of failures may have several lines.

@@ -124,6 +124,22 @@ fn threads_go_aboard_each_other_and_the_record_says_so() {
     assert!(sum(|thread| &thread.aboard) > 0.0, "{siblings:?}");
 }
 
+/// Turns that end at bounds gain nothing, so all run at home soon, and for longer and longer.
+#[test]
+fn threads_that_gain_nothing_run_apart() {
+    let place = Place::new();
+    place.compile("cc", "program.c", "p", &[]);
+    let program = ["./p", "numbers", "4", "1", "250"];
+    let (alone, harvested) = (place.alone(&program), place.harvested(&program));
+    assert_eq!(text(&harvested.stdout), text(&alone.stdout));
+    let told = text(&harvested.stderr);
+    assert!(told.contains("they ran apart for "), "{told}");
+    assert!(told.contains("run the program without 'gleaner harvest'"), "{told}");
+    let record = place.record();
+    let apart = value(&record.apart.unwrap());
+    assert!(apart > value(&record.wall) / 2.0, "{apart}");
+}
+
 /// Who can have a CPU of its own does not wait aboard another one: the main thread only sleeps
 /// while its one worker runs.
 #[test]

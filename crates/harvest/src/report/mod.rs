@@ -79,7 +79,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     Run {
         work: gained::together(if participants.together { None } else { Some(&slowdown.share) }, paces),
         together: participants.together,
-        apart: participants.together.then(|| time(outcome.last.apart)),
+        apart: (participants.together || participants.siblings).then(|| time(outcome.last.apart)),
         primary: Process {
             command: texts(&participants.primary.command),
             file: records::text_of(&participants.primary.file),

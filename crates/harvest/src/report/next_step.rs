@@ -15,7 +15,7 @@ const YIELDS_FROM_PART: f64 = 0.2;
 /// In a shorter run nothing is said of that.
 const YIELDS_FROM_SECONDS: f64 = 1.0;
 
-/// Whether programs that ran together were apart for more than half of the time.
+/// Whether programs that ran together, or siblings, were apart for more than half of the time.
 fn are_mostly_apart(run: &Run) -> bool {
     let apart = run.apart.as_ref().and_then(Quantity::value);
     apart.zip(run.wall.value()).is_some_and(|(apart, wall)| apart > wall / 2.0)
@@ -60,6 +60,8 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
         help
     } else if run.scavengers.iter().any(failed) {
         "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
+    } else if run.siblings.is_some() && are_mostly_apart(run) {
+        "these threads gain little from each other: run the program without 'gleaner harvest'".to_owned()
     } else if are_mostly_apart(run) {
         "these programs gain little from each other: run them without --together; or choose loads that \
          wait, by --profile FILE for each, made by 'gleaner profile -o FILE'"

@@ -31,6 +31,9 @@ impl Cannot {
     }
 }
 
+/// How many times as large as the largest area that was measured one may be, where a curve on other
+/// pages reaches farther.
+const MOST_BEYOND: f64 = 16.0;
 /// At p90, the lines through latency beside traffic; else they are not used.
 const MOST_OFF: f64 = 0.10;
 
@@ -154,9 +157,16 @@ impl<'a> Known<'a> {
             let points = points.filter_map(|p| Some((p.size.0 as f64, p.latency.ns.estimate()?)));
             Some((curve, MeasuredCurve::new(points)?))
         });
-        let usable: Vec<_> = usable.collect();
+        let mut usable: Vec<_> = usable.collect();
         if usable.is_empty() {
             return Err(Cannot::lacks(access, "latencies over size", "latency"));
+        }
+        // On a busy host the large areas of one kind of pages may all be void: what is left of that
+        // curve says less of a large area than another kind's.
+        let farthest = usable.iter().map(|(_, points)| points.largest()).fold(0.0, f64::max);
+        let far_enough = (access.area.0 as f64).min(farthest) / MOST_BEYOND;
+        if access.options.pages.is_none() {
+            usable.retain(|(_, points)| points.largest() >= far_enough);
         }
         let ((curve, points), remark) =
             self.with_pages(access, "the latency over size", usable, |(curve, _)| &curve.pages.asked)?;

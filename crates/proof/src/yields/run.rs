@@ -321,12 +321,16 @@ impl Runner<'_> {
                     return Err("does not subtract from the budget exactly once");
                 }
             }
-            Op::Pass if scavenger => return Err("an instruction for primaries only"),
+            Op::Pass if self.terms.only_guest() => {
+                return Err("an instruction for those that host guests only");
+            }
             Op::Pass if !state.facts.others || state.flags != Flags::Alone => {
                 return Err("skips a switch without comparing contexts, or twice");
             }
             Op::Pass => state.flags = Flags::Passes,
-            Op::Switch { .. } | Op::ToRelay if scavenger => return Err("an instruction for primaries only"),
+            Op::Switch { .. } | Op::ToRelay if self.terms.only_guest() => {
+                return Err("an instruction for those that host guests only");
+            }
             Op::Switch { sets, to } => {
                 let to = self.here(to).ok_or("inserted code jumps back, or out")?;
                 // The byte that becomes that of a jump.
@@ -335,6 +339,7 @@ impl Runner<'_> {
                     return Err("two switches");
                 }
                 self.wait(to, state)?;
+                state.facts.met |= scavenger;
                 match sets {
                     Some(register) => set(&mut state, register, Value::Anything)?,
                     None => state.flags = Flags::Anything,
@@ -348,6 +353,8 @@ impl Runner<'_> {
                     return Err("two switches");
                 }
                 self.wait(to, state)?;
+                // While yields of siblings are off, no thread is another one's guest.
+                state.facts.met |= scavenger;
             }
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
@@ -545,7 +552,11 @@ impl Runner<'_> {
             }
             (When::Equal, Flags::Unspun) => (state.facts.spun, state.facts.asked) = (true, true),
             (When::NotEqual, Flags::Unspun) => (taken.facts.spun, taken.facts.asked) = (true, true),
-            (When::NotNegative, Flags::Passes) => state.facts.turn = true,
+            // It passes by only while no guest takes part.
+            (When::NotNegative, Flags::Passes) => {
+                (taken.facts.met, taken.facts.may_set) = (true, true);
+                state.facts.turn = true;
+            }
             (When::Equal, Flags::Home) => {
                 (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
                 state.facts.aboard = true;

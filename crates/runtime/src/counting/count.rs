@@ -35,7 +35,7 @@
 use crate::counting::absences::{absent, tell_absence};
 pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
 use crate::counting::busy_waits;
-pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS};
+pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, TURNS, WAITS};
 use crate::counting::turns;
 pub(crate) use crate::counting::turns::yields;
 use crate::layout::area::{Area, lock};
@@ -83,6 +83,7 @@ fn after(stage: u32, order: u32) -> u32 {
         }
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
+        _ if order & TURNS != 0 => NOTHING,
         PLAIN if order & SPINS == 0 => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
@@ -476,6 +477,9 @@ global_asm!(
     ".hidden gleaner_away",
     "gleaner_away:",
     "mov rbx, [rax + {NEXT}]",
+    // What the primary waits for since its last turn shall have come: guests run ahead of that, and
+    // the clock is read ahead, so an absence would never be shorter than a miss.
+    "lfence",
     "rdtsc",
     "shl rdx, 32",
     "or rax, rdx",

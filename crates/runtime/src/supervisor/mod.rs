@@ -28,6 +28,7 @@ mod guest_sites;
 mod idle_cpus;
 mod processes;
 mod setbacks;
+mod siblings_gain;
 mod sites;
 mod slowdown;
 mod stalls;
@@ -153,6 +154,7 @@ pub(crate) struct Supervisor {
     sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
     /// By slot, of a carrier's threads. `None`: there is no carrier, or no memory for it.
     together: Option<&'static mut [together::Together; crate::layout::region::SLOTS]>,
+    siblings_gain: siblings_gain::SiblingsGain,
     /// How many threads of a carrier have their programs apart in this round.
     apart: usize,
     /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
@@ -219,15 +221,16 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace, a sleep pattern, a carrier's thread and a guest
-        // that have not begun, and no processors.
-        let (paces, sleep_patterns, may_use, together, stays) = unsafe {
+        // SAFETY: zero is a value of each: a pace, a sleep pattern, a carrier's thread, a guest and a
+        // trial that have not begun, and no processors.
+        let (paces, sleep_patterns, may_use, together, stays, trials) = unsafe {
             (
                 if page.watched == 0 { None } else { table() },
                 table(),
                 table(),
                 if page.carrier == 0 { None } else { table() },
                 if page.siblings == 0 && page.stay_aboard == 0 { table() } else { None },
+                if page.siblings == 0 { None } else { table() },
             )
         };
         Self {
@@ -243,6 +246,7 @@ impl Supervisor {
             paces,
             sleep_patterns,
             together,
+            siblings_gain: siblings_gain::SiblingsGain::new(trials),
             apart: 0,
             stays,
             idle_cpus: idle_cpus::IdleCpus::default(),
@@ -295,7 +299,7 @@ impl Supervisor {
                 self.homes(free)
             };
             if self.processes.primary_lives() {
-                let guests = census.away || census.parked > 0;
+                let guests = census.away || census.parked > 0 || self.siblings_gain.meet;
                 self.switches.follow(guests, self.processes.has_cpus_to_spare(), self.now);
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.poll_at());
@@ -324,6 +328,7 @@ impl Supervisor {
         let siblings = self.region.siblings.load(Relaxed) != 0;
         let shared = (self.page.watched | self.page.carrier) != 0 && !self.processes.has_cpus_to_spare();
         let intervals = match siblings {
+            true if !self.siblings_gain.meet => siblings::RESTING,
             true => siblings::INTERVALS,
             false if shared => PollIntervals::SHARED_CPU,
             false => PollIntervals::DEFAULT,

@@ -233,8 +233,10 @@ global_asm!(
     "cmp rcx, gs:[{CUR}]",
     "jne 5f",
     "cmp rcx, [rcx + {NEXT}]",
+    "jne 4f",
+    "cmp qword ptr gs:[{ASIDE}], 0", // guests that wait while its turns are timed
     "je 5f",
-    "mov gs:[{KEPT}], rax",
+    "4: mov gs:[{KEPT}], rax",
     "mov rax, gs:[{CONTROL}]",
     "mov [rcx + {NEXT}], rax",
     "mov dword ptr gs:[{OUTSIDE}], 1", // behind the hook: a reader of this sees the hook
@@ -365,6 +367,7 @@ global_asm!(
     NOT_BY_SAHF = const NOT_BY_SAHF,
     OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, thread.kept),
     CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, thread.outside),
+    ASIDE = const offset_of!(Area, thread.aside),
     CRIP = const c::RIP, STRAIGHT = const offset_of!(Context, straight), BACK = const offset_of!(Context, back), HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
     RAX = const general!(0), RCX = const general!(1), RDX = const general!(2), RBX = const general!(3),
     RSP = const general!(4), RBP = const general!(5), RSI = const general!(6), RDI = const general!(7),

@@ -71,6 +71,8 @@ struct UnitWork<'u> {
     bounded: Bounded,
     hoisted: HoistedSaves,
     sunk: SunkRestores,
+    /// Where a yield may stand at the unit's entry at the earliest.
+    first: u32,
     done: Harvested,
 }
 
@@ -119,6 +121,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             bounded: Bounded::default(),
             hoisted: HoistedSaves::default(),
             sunk: SunkRestores::default(),
+            first: 0,
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
@@ -146,6 +149,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                 .collect();
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
+            work.first = first;
             let sites = SitesOfUnit { at: &yields, count: self.only_guest };
             work.bounded = bounds::place(&cfg, &dominators, &costs, sites, first, bounds);
             if self.only_guest && self.sites.optimisations.sunk_restores && !self.facts.unswitched[unit] {
@@ -176,15 +180,22 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
 
     fn insert(&self, mut work: UnitWork<'_>) -> (Insertions, Harvested) {
         let mut insertions = Insertions::default();
-        let nothing = Fetch::default();
         let mut next_bound = 0;
         let mut piece = Piece::default();
         // Yields of scavengers are never switched, so it is not asked there.
-        let exceptions = if self.bounds.is_none() { self.module.exceptions(work.unit) } else { None };
+        let exceptions = if self.only_guest { None } else { self.module.exceptions(work.unit) };
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
             let base = work.hoisted.base(index);
+            let switched = |purpose| match purpose {
+                Purpose::Site => !self.only_guest,
+                Purpose::Spin => false,
+                // At a unit's entry it hardly costs anything.
+                Purpose::Bound(_) => {
+                    !self.only_guest && index as u32 > work.first && work.sites[index].is_none()
+                }
+            };
             let yields = |purpose, fetch: &Fetch| {
                 assemble_yield(&YieldRequest {
                     purpose,
@@ -192,13 +203,14 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     held: work.hoisted.held(index),
                     base,
                     sunk: work.sunk.around(index).copied().filter(|_| purpose == Purpose::Site),
-                    loads_next_once: self.only_guest,
+                    hosts: !self.only_guest,
                     balances: self.sites.optimisations.load_store_balance,
                     fetch,
                     width: self.sites.width,
                     thrown: thrown::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                     off_cost: work.bounded.of_site(index),
+                    switched: switched(purpose),
                 })
             };
             if let Some(left) = work.sunk.before(index) {
@@ -210,7 +222,10 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     piece.append(&leave(live));
                     work.done.leaves += 1;
                 } else {
-                    piece.append(&yields(Purpose::Bound(bound.cost), &nothing));
+                    let purpose = Purpose::Bound(bound.cost);
+                    let origins =
+                        if switched(purpose) { vec![work.instructions[index].ip()] } else { vec![] };
+                    piece.append(&yields(purpose, &Fetch { origins, ..Fetch::default() }));
                     work.done.bounds += 1;
                 }
             }

@@ -41,13 +41,14 @@ fn request(fetch: &Fetch) -> YieldRequest<'_> {
         held: RegSet::EMPTY,
         base: None,
         sunk: None,
-        loads_next_once: false,
         balances: false,
         fetch,
         width: VectorWidth::Sse,
         thrown: ThrownTo::Caller,
         quantum: None,
         off_cost: None,
+        hosts: true,
+        switched: true,
     }
 }
 
@@ -97,9 +98,10 @@ fn a_site_yield_in_a_scavengers_loop() {
         held: RBX | STACK,
         base: Some(6),
         sunk: Some(looped),
-        loads_next_once: true,
         quantum: Some(1000),
         off_cost: Some(2),
+        hosts: false,
+        switched: false,
         ..request(&fetch)
     });
     let before = hoisted_save(6, false, RBX | STACK);
@@ -150,9 +152,10 @@ fn a_site_yield_of_a_scavenger_without_a_dead_register() {
         .fold(RegSet::EMPTY, |all, register| all | RegSet::general(register));
     let request = YieldRequest {
         live: all,
-        loads_next_once: true,
         quantum: Some(1000),
         off_cost: Some(200),
+        hosts: false,
+        switched: false,
         ..request(&fetch)
     };
     let code = text(&assemble_yield(&request).hot);

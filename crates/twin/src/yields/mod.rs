@@ -142,8 +142,8 @@
 //! Code that runs only if another context is in the ring, or if the budget is used up, lies in the
 //! cold part: a jump over it cost a search loop of six instructions a tenth of its pace. Site
 //! yields of scavengers have theirs in line, since they nearly always find another context. Site
-//! yields of primaries are switched on only while there are guests: to ask each time cost a search
-//! in a tree a twentieth of its pace.
+//! yields of primaries and of siblings are switched on only while there are guests: to ask each
+//! time cost a search in a tree a twentieth of its pace.
 
 pub(crate) mod assembler;
 pub(crate) mod bounds;
@@ -209,9 +209,10 @@ pub(crate) struct YieldRequest<'a> {
     pub base: Option<Register>,
     /// The loop around it whose restores are sunk behind it.
     pub sunk: Option<SunkLoop>,
-    /// A register may hold the next context from the question up to the switch: the runtime
-    /// replaces it when it captures a guest meanwhile. A sibling's signal handlers do not.
-    pub loads_next_once: bool,
+    /// Those who run it host guests: it is counted. Else a register may hold the next context from
+    /// the question up to the switch: the runtime replaces it when it captures a guest meanwhile,
+    /// which hosts' signal handlers do not.
+    pub hosts: bool,
     /// Some registers whose slots hold them are saved again, so that stores keep up with loads.
     pub balances: bool,
     /// What it stands for; of a bound yield: nothing.
@@ -222,9 +223,12 @@ pub(crate) struct YieldRequest<'a> {
     pub thrown: ThrownTo,
     /// What the budget is set to by a bound yield; `None` in primaries.
     pub quantum: Option<u32>,
-    /// What a site yield takes from the budget while it is off; `None` where it is asked for NEXT
-    /// (siblings) or switched (primaries).
+    /// What a site yield takes from the budget while it is off; `None` where it is switched, or
+    /// asked for NEXT.
     pub off_cost: Option<u32>,
+    /// It is switched on and off if there is a form for that at this place: sites of primaries and
+    /// siblings, and siblings' bounds in loops.
+    pub switched: bool,
 }
 
 impl YieldRequest<'_> {
@@ -256,8 +260,8 @@ impl YieldRequest<'_> {
             self.general().filter(loaded).count() as u32
         };
         let vectors = (0..32).filter(|&number| self.live.meets(RegSet::xmm(number))).count() as u32;
-        let asks = 1 + u32::from(!self.loads_next_once) + u32::from(self.base.is_none());
-        let passes = u32::from(self.quantum.is_none());
+        let asks = 1 + u32::from(self.hosts) + u32::from(self.base.is_none());
+        let passes = u32::from(self.hosts);
         let stack = u32::from(!self.held.contains(RegSet::general(RSP)));
         // Besides registers: loads of RIP, RSP and the instruction's own; stores of RIP and CUR.
         let traffic = SwitchTraffic {
@@ -293,7 +297,7 @@ impl YieldRequest<'_> {
     /// loaded once. A core's places for loads limit how many misses are under way: on Zen 4, two
     /// loads more at each switch cost a tenth of all steps.
     fn holds_next(&self, base: Register) -> Option<Register> {
-        let asks = self.loads_next_once && !self.is_cold() && base != RAX;
+        let asks = !self.hosts && !self.is_cold() && base != RAX;
         asks.then(|| dead_register(self.live, RegSet::general(base) | RegSet::general(RAX))).flatten()
     }
 
@@ -325,6 +329,9 @@ impl YieldRequest<'_> {
         match self.purpose {
             Purpose::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
             Purpose::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
+            Purpose::Bound(_) if asm.has_switch() => {
+                asm.list(YieldKind::Bound, jump, &self.fetch.origins);
+            }
             Purpose::Bound(_) => {}
         }
     }
@@ -343,9 +350,11 @@ impl YieldRequest<'_> {
         self.vectors(asm, false, RAX);
     }
 
-    /// A primary passes by while its pace is counted without guests.
-    fn count_pass(&self, asm: &mut Assembler, to: Label) {
-        if self.quantum.is_none() && self.purpose == Purpose::Site {
+    /// Who hosts guests passes by while its pace is counted without them; to `to`, or from a bound
+    /// yield to `skip`.
+    fn count_pass(&self, asm: &mut Assembler, to: Label, skip: Label) {
+        let to = if matches!(self.purpose, Purpose::Bound(_)) { skip } else { to };
+        if self.hosts && self.purpose != Purpose::Spin {
             asm.decrement_area(area::PASSES);
             asm.jump_if_not_negative(to);
         }
@@ -358,11 +367,11 @@ impl YieldRequest<'_> {
         }
     }
 
-    /// The instruction that stands in line while the yield is off. Only site yields of primaries
-    /// have one. To load a dead register or to compare takes room for the result until it retires,
-    /// so that the core looks less far ahead: a search in a tree lost a twentieth of its pace.
+    /// The instruction that stands in line while the yield is off. To load a dead register or to
+    /// compare takes room for the result until it retires, so that the core looks less far ahead: a
+    /// search in a tree lost a twentieth of its pace.
     fn off_form(&self) -> Option<OffForm> {
-        if self.purpose != Purpose::Site || !self.is_cold() {
+        if !self.switched {
             return None;
         }
         if self.thrown != ThrownTo::Unit {
@@ -377,9 +386,9 @@ impl YieldRequest<'_> {
         [(); 3].map(|()| if self.is_cold() { asm.label_across() } else { asm.label() })
     }
 
-    /// Whether the switch lies in the cold part.
+    /// Whether the switch lies in the cold part: only scavengers' sites have theirs in line.
     fn is_cold(&self) -> bool {
-        self.purpose != Purpose::Site || self.quantum.is_none()
+        self.purpose != Purpose::Site || self.off_cost.is_none()
     }
 }
 
@@ -432,14 +441,22 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
             None => asm.compare_with(base, base, wanted.next()),
         }
     };
+    let off = wanted.off_form();
     if let Purpose::Bound(cost) = wanted.purpose {
+        if let Some(by) = off {
+            asm.switch(by);
+        }
         asm.subtract_area32(area::BUDGET, cost);
-        asm.jump_if_negative(go);
-        asm.go_cold(true);
-        asm.place(go);
+        if off.is_some() {
+            asm.jump_if_not_negative(past);
+        } else {
+            asm.jump_if_negative(go);
+            asm.go_cold(true);
+            asm.place(go);
+        }
         ask(asm);
         asm.jump_if_equal(skip);
-    } else if let Some(by) = wanted.off_form() {
+    } else if let Some(by) = off {
         asm.switch(by);
         ask(asm);
         asm.jump_if_equal(past);
@@ -452,7 +469,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         ask(asm);
         wanted.ask_budget(asm, base, next, skip);
     }
-    wanted.count_pass(asm, past);
+    wanted.count_pass(asm, past, skip);
     asm.append(&wanted.fetch.prefetches);
     for register in wanted.stored() {
         asm.store(base, context::slot(register as u8), register);
@@ -503,9 +520,13 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     };
     if let Purpose::Bound(cost) = wanted.purpose {
         asm.subtract_area32(area::BUDGET, cost);
-        asm.jump_if_negative(go);
-        asm.go_cold(true);
-        asm.place(go);
+        if switched.is_some() {
+            asm.jump_if_not_negative(enough);
+        } else {
+            asm.jump_if_negative(go);
+            asm.go_cold(true);
+            asm.place(go);
+        }
         ask(asm);
         asm.jump_if_equal(alone);
     } else if switched.is_some() {
@@ -520,7 +541,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         ask(asm);
         wanted.ask_budget(asm, RAX, None, enough);
     }
-    wanted.count_pass(asm, if switched.is_some() { alone } else { enough });
+    wanted.count_pass(asm, if switched.is_some() { alone } else { enough }, alone);
     for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }
@@ -551,7 +572,10 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     asm.place(alone);
     if matches!(wanted.purpose, Purpose::Bound(_)) {
         wanted.set_budget(asm);
-        asm.jump(enough);
+        match switched {
+            Some(_) => asm.place(enough),
+            None => asm.jump(enough),
+        }
     }
     let put_back = |asm: &mut Assembler| {
         if flags {

@@ -76,6 +76,19 @@ static void *only_chase(void *argument) {
     return 0;
 }
 
+/* Numbers, and no memory that is waited for. */
+static void *computing(void *argument) {
+    struct worker *self = argument;
+    uint64_t seed = self->number + 1;
+    for (long i = 0; i < rounds * 1000000; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        self->result += seed;
+    }
+    return 0;
+}
+
 /* Locks, conditions: a baton goes round, and each leaves something. */
 static void *with_locks(void *argument) {
     struct worker *self = argument;
@@ -456,6 +469,7 @@ int main(int argc, char **argv) {
     signal(SIGSEGV, strcmp(what, "fault") ? SIG_DFL : jump_back);
     void *(*body)(void *) = 0;
     if (!strcmp(what, "chase")) body = only_chase;
+    if (!strcmp(what, "numbers")) body = computing;
     if (!strcmp(what, "locks")) body = with_locks;
     if (!strcmp(what, "spin")) body = with_spin_lock;
     if (!strcmp(what, "libcs-spin")) body = with_libcs_spin_lock;

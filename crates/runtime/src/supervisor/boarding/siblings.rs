@@ -17,6 +17,9 @@
 //! aboard is left at home for a time that doubles. A host that is in the midst of its twins runs
 //! its guests itself; the kernel preempts it as it does any thread.
 //!
+//! Where that gains too little, all stay at home for a while ([`crate::supervisor::siblings_gain`]).
+//! Site yields are off as long as nobody is or wants to be aboard.
+//!
 //! To add a rule for threads that may not take part: `has_own_rules`. For those that should stay at
 //! home: `may_park`.
 
@@ -43,6 +46,10 @@ const POLL_PARKED_NS: u64 = 400_000;
 const POLL_IDLE_NS: u64 = 1_000_000;
 pub(crate) const INTERVALS: PollIntervals =
     PollIntervals { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
+/// While all are to be at home, and are: there is nothing to do but to see whether there are more
+/// of them than processors.
+pub(crate) const RESTING: PollIntervals =
+    PollIntervals { active: 5_000_000, parked: POLL_PARKED_NS, idle: 20_000_000 };
 /// The shortest sleep for each thread, so that polling many threads takes a small part of the time.
 const POLL_PER_THREAD_NS: u64 = 2_000;
 
@@ -132,9 +139,18 @@ impl Supervisor {
             return census; // all of them ended with it
         }
         let tally = self.poll_siblings();
-        let hosts = tally.hosts_wanted(self.cpus(), self.page.ring.load(Relaxed));
-        self.even_out(&tally, hosts);
-        self.seat(hosts);
+        let rests = self.siblings_rest();
+        if rests {
+            page::add(&self.page.apart_ns, self.now.saturating_sub(self.looked_at));
+            self.fetch(u32::MAX, &tally);
+        } else {
+            let hosts = tally.hosts_wanted(self.cpus(), self.page.ring.load(Relaxed));
+            self.even_out(&tally, hosts);
+            self.seat(hosts);
+        }
+        self.time_turns();
+        let away = tally.parked + tally.asked + tally.aboard > 0;
+        self.siblings_gain.meet = away || !rests && tally.runnable() > self.cpus();
         census.threads[0] = tally.all;
         census.aboard[0] = tally.aboard;
         census.guests = tally.aboard;

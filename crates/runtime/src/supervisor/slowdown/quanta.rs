@@ -2,9 +2,21 @@
 //!
 //! The bounds in their twins count cycles by static estimate, and what these take differs by
 //! program: a third of it, or thrice as much. So after each sample with guests their quanta are
-//! set to what makes the primary's absence as long as its miss. What is longer makes it late; of
-//! what is shorter, switches take the most. Where the primary then loses less than it may, absences
-//! are stretched beyond that: guests gain at least what it loses.
+//! set to what makes the primary's absence as long as is wanted.
+//!
+//! ```text
+//!   time from yield        /
+//!   to yield              /   each nanosecond of absence makes the primary a nanosecond late
+//!        ________________/
+//!        its miss        |
+//!                        the knee: absences that end here cost nothing, and are longest
+//! ```
+//!
+//! Where the knee is, no price says: the miss of a load in a guest of a hypervisor may be a third
+//! longer than the machine's, misses of a hash join overlap, and guests run ahead while a miss is
+//! waited for. So it is searched for: samples are taken with absences that are longer and shorter in
+//! turns, and what the primary's yields take tells the slope between. Beyond the knee absences go
+//! only where the primary loses less than it may: then guests gain at least what it loses.
 
 use crate::counting::area_words::row;
 use crate::layout::region::Region;
@@ -12,28 +24,111 @@ use crate::supervisor::slowdown::controller::Costs;
 use crate::supervisor::slowdown::sampler::SampleStep;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The part of a miss that an absence is to take.
+/// The part of a miss that an absence is to take until more is known.
 const PART_OF_MISS: f64 = 0.8;
 /// But each guest is to run for this many switches.
 const BUSY_SWITCHES: f64 = 16.0;
-/// Absences that are as long as wanted but for this part are left so.
+/// Absences that are as long as wanted but for this part are left so: a sample is a tenth off
+/// itself,
 const NEAR: f64 = 0.1;
-/// By how much absences are stretched, or less so, after a sample;
-const STRETCH_STEP: f64 = 1.1;
-/// and the most, since then switches hardly count any more.
-const MOST_STRETCH: f64 = 8.0;
-/// Where more may be lost, in millionths, absences are not stretched.
-pub(crate) const NOT_STRETCHED_FROM: u32 = 1_000_000;
+/// and its weight in the mean is this.
+const TIMES_WEIGHT: f64 = 0.25;
+/// By how much absences are shorter than what is wanted in every other sample while guests cost too
+/// much.
+const TRIAL: f64 = 1.4;
+/// Two samples whose absences differ by a smaller part do not tell a slope.
+const TOLD_APART: f64 = 0.05;
+/// Where each nanosecond of absence makes the primary later by more than this many, absences are
+/// beyond the knee. Little, since what is beyond it is lost for sure.
+const FLAT: f64 = 0.2;
+/// By how much the length that is wanted changes after two samples that differ by [`FLAT`]; it
+/// changes by twice that at most.
+const LENGTH_STEP: f64 = 0.05;
+/// By how much it grows after each sample while guests cost little;
+const GROWTH: f64 = 1.02;
+/// and the most misses that it is, since then switches hardly count any more.
+const MOST_MISSES: f64 = 8.0;
+/// Where more may be lost, in millionths, no knee is searched for: absences take twice as long.
+const LOSES_WHAT_IT_LIKES: u32 = 1_000_000;
 /// By how much a quantum is changed at most at once.
 const STEP: f64 = 1.5;
 /// No quantum is shorter, in cycles.
 const LEAST: f64 = 32.0;
 
-/// By what the quanta of these guests are to be multiplied; times in nanoseconds.
-fn factor(absence: f64, guests: f64, miss: f64, switch: f64) -> f64 {
-    let wanted = (PART_OF_MISS * miss).max(guests * BUSY_SWITCHES * switch);
-    let factor = wanted / absence.max(1.0);
-    if (factor - 1.0).abs() <= NEAR { 1.0 } else { factor.clamp(1.0 / STEP, STEP) }
+/// What a sample told, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Told {
+    absence: f64,
+    /// From yield to yield.
+    each_yield: f64,
+    shorter: bool,
+}
+
+/// How long a thread's absences are to be. Pure: samples in, a length out. Zero is one that has not
+/// begun.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct AbsenceLength {
+    wanted_ns: f64,
+    before: Option<Told>,
+    /// What absences are to take until the next sample, which is shorter than what is wanted or not;
+    trial_ns: f64,
+    pub(crate) shorter: bool,
+    /// and how many times that they took, the mean of the last samples.
+    times: f64,
+}
+
+impl AbsenceLength {
+    /// Begins with this part of a miss.
+    fn begin(&mut self, ns: f64) {
+        if self.wanted_ns <= 0.0 {
+            (self.wanted_ns, self.trial_ns, self.times) = (ns, 0.0, 1.0);
+        }
+    }
+
+    /// What absences are to take until the next sample, after one where they took `absence`. Returns
+    /// by what quanta are to be multiplied for that.
+    fn next_trial(&mut self, absence: f64, costs: Costs) -> f64 {
+        let before = self.trial_ns;
+        self.shorter = matches!(costs, Costs::TooMuch) && !self.shorter;
+        self.trial_ns = if self.shorter { self.wanted_ns / TRIAL } else { self.wanted_ns };
+        if before <= 0.0 {
+            return step(self.trial_ns / absence.max(1.0));
+        }
+        self.times += (absence / before - self.times) * TIMES_WEIGHT;
+        let mut factor = self.trial_ns / before;
+        if (self.times - 1.0).abs() > NEAR {
+            // What is too large a step is left for later.
+            let part = step(self.times);
+            factor /= part;
+            self.times /= part;
+        }
+        factor
+    }
+
+    /// Takes note of a sample: of absences this long, where a yield took so long.
+    fn told(&mut self, absence: f64, each_yield: f64, costs: Costs) {
+        let now = Told { absence, each_yield, shorter: self.shorter };
+        let before = self.before.replace(now);
+        if matches!(costs, Costs::Little) {
+            self.wanted_ns *= GROWTH;
+        }
+        let pair = before.filter(|before| before.shorter != now.shorter);
+        let (Some(before), Costs::TooMuch) = (pair, costs) else { return };
+        let apart = now.absence - before.absence;
+        if apart.abs() < TOLD_APART * now.absence.max(before.absence) {
+            return; // its guests end their turns by themselves
+        }
+        let slope = (now.each_yield - before.each_yield) / apart;
+        self.wanted_ns *= 1.0 + ((FLAT - slope) / FLAT).clamp(-2.0, 2.0) * LENGTH_STEP;
+    }
+
+    fn keep_within(&mut self, least: f64, most: f64) {
+        self.wanted_ns = self.wanted_ns.clamp(least, most.max(least));
+    }
+}
+
+fn step(factor: f64) -> f64 {
+    factor.clamp(1.0 / STEP, STEP)
 }
 
 /// A quantum times this, as far as it may go.
@@ -42,30 +137,29 @@ fn scaled(quantum: u32, factor: f64, most: u32) -> u32 {
     (f64::from(quantum) * factor + 0.5).clamp(least, f64::from(most)) as u32
 }
 
-/// How many times a miss absences are to take from now on, by what guests cost the primary.
-pub(crate) fn stretched(before: f64, costs: Costs) -> f64 {
-    let after = match costs {
-        Costs::Little => before * STRETCH_STEP,
-        Costs::Enough => before,
-        Costs::TooMuch => before / STRETCH_STEP,
-    };
-    after.clamp(1.0, MOST_STRETCH)
-}
-
 impl SampleStep {
-    /// Sets the quanta of the guests aboard, by the sample that was taken of the primary's
-    /// absences: these are to be `stretch` times as long as without.
-    pub(crate) fn tune(&self, region: &'static Region, stretch: f64) {
+    /// Sets the quanta of the guests aboard, by the sample that was taken with them.
+    pub(crate) fn tune(&self, region: &'static Region, length: &mut AbsenceLength, costs: Costs) {
         let guests = f64::from(self.area.supervisor.guests.load(Relaxed).max(1));
         let Some(absence) = self.mean(row::ABSENCE, 1) else { return };
         let [miss, switch] = [self.page.miss_ps, self.page.switch_ps].map(|ps| ps as f64 / 1000.0);
         if miss <= 0.0 || self.rate <= 0.0 {
             return;
         }
-        // Beyond a miss, guests gain what the primary loses, which is what it may: but two misses
-        // are long enough for their switches.
-        let late = 1.0 + (f64::from(self.page.max_slowdown) / 1e6).min(1.0);
-        let factor = factor(absence.ticks[0] / self.rate, guests, stretch * late * miss, switch);
+        let absence = absence.ticks[0] / self.rate;
+        length.begin(PART_OF_MISS * miss);
+        let least = guests * BUSY_SWITCHES * switch;
+        let factor = if self.page.max_slowdown >= LOSES_WHAT_IT_LIKES {
+            length.wanted_ns = (2.0 * PART_OF_MISS * miss).max(least);
+            length.next_trial(absence, Costs::Enough)
+        } else {
+            // A thread that sleeps often is not timed at its yields.
+            if let Some(each) = self.mean(row::ABOARD, self.area.counting.lap(true)) {
+                length.told(absence, each.ticks[0] / self.rate, costs);
+            }
+            length.keep_within(least, MOST_MISSES * miss);
+            length.next_trial(absence, costs)
+        };
         for home in self.guests(region) {
             let own = home.own();
             let before = own.quantum().load(Relaxed);
@@ -79,25 +173,61 @@ impl SampleStep {
 mod tests {
     use super::*;
 
-    #[test]
-    fn absences_are_longer_only_where_they_cost_little() {
-        let after = |costs: Costs, times: u32| (0..times).fold(1.0, |before, _| stretched(before, costs));
-        assert!((after(Costs::TooMuch, 9) - 1.0).abs() < 1e-9, "never shorter than a miss");
-        assert!((after(Costs::Little, 1) - 1.1).abs() < 1e-9);
-        assert!((after(Costs::Little, 100) - 8.0).abs() < 1e-9);
-        assert!((stretched(3.0, Costs::Enough) - 3.0).abs() < 1e-9);
+    /// Samples of a primary whose miss takes 280 ns, all of it or but `overlapped` of it waited for,
+    /// and whose guest runs 3 ns for each cycle of its quantum. Returns how long its absences are in
+    /// the end.
+    fn search(begin: f64, overlapped: f64, costs: Costs) -> f64 {
+        let (mut length, mut noise, mut quantum, mut absence) =
+            (AbsenceLength::default(), 1_u32, 100.0_f64, 0.0);
+        length.begin(begin);
+        for _ in 0..600 {
+            let mut random = || {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                f64::from(noise >> 16) / 65536.0 - 0.5
+            };
+            absence = 3.0 * quantum;
+            let takes = (280.0 - overlapped).max(absence) + 20.0;
+            let told = absence * (1.0 + 0.1 * random());
+            length.told(told, takes * (1.0 + 0.05 * random()), costs);
+            length.keep_within(64.0, 1600.0);
+            quantum *= length.next_trial(told, costs);
+        }
+        if length.shorter { absence } else { absence * TRIAL }
     }
 
     #[test]
-    fn absences_become_as_long_as_a_miss() {
-        let near = |is: f64, should: f64| (is - should).abs() < 1e-9;
-        assert!(near(factor(80.0, 1.0, 100.0, 4.0), 1.0));
-        assert!(near(factor(86.0, 1.0, 100.0, 4.0), 1.0), "near enough");
-        assert!(near(factor(100.0, 1.0, 100.0, 4.0), 0.8));
-        assert!(near(factor(900.0, 1.0, 100.0, 4.0), 1.0 / 1.5), "by steps");
-        assert!(near(factor(64.0, 1.0, 100.0, 4.0), 1.25));
-        assert!(near(factor(192.0, 3.0, 100.0, 4.0), 1.0), "each guest's turn is worth its switch");
+    fn the_knee_is_found_from_both_sides() {
+        for begin in [80.0, 168.0, 900.0] {
+            let found = search(begin, 0.0, Costs::TooMuch);
+            assert!((230.0..400.0).contains(&found), "{begin}: {found}");
+        }
+        let found = search(168.0, 260.0, Costs::TooMuch);
+        assert!(found < 110.0, "misses that overlap leave no time: {found}");
+    }
+
+    #[test]
+    fn absences_are_longer_than_that_only_where_they_cost_little() {
+        let longest = search(168.0, 0.0, Costs::Little) / TRIAL;
+        assert!((longest / 1600.0 - 1.0).abs() < 0.2, "{longest}");
+        let left = search(400.0, 0.0, Costs::Enough) / TRIAL;
+        assert!((left / 400.0 - 1.0).abs() < 0.2, "left as they are: {left}");
+    }
+
+    #[test]
+    fn guests_that_end_their_turns_by_themselves_change_nothing() {
+        let mut length = AbsenceLength::default();
+        length.begin(168.0);
+        for _ in 0..50 {
+            length.told(100.0, 300.0, Costs::TooMuch);
+            length.next_trial(100.0, Costs::TooMuch);
+        }
+        assert!((length.wanted_ns - 168.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn quanta_stay_within_their_limits() {
         assert_eq!(scaled(385, 0.8, 5000), 308);
         assert_eq!((scaled(40, 0.5, 5000), scaled(4000, 1.5, 5000), scaled(20, 1.0, 20)), (32, 5000, 20));
+        assert!((step(9.0) - STEP).abs() < 1e-9 && (step(0.1) - 1.0 / STEP).abs() < 1e-9);
     }
 }

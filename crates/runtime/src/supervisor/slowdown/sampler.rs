@@ -38,6 +38,7 @@ mod guest_sample;
 use super::cache_recovery::{self, CacheRecovery};
 use super::controller::SlowdownController;
 use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
+use super::quanta::AbsenceLength;
 use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
@@ -155,8 +156,7 @@ pub(crate) struct ThreadPace {
     lent: u64,
     /// And how often.
     loans: u32,
-    /// How many times a miss its absences are to take.
-    stretch: f64,
+    absence_length: AbsenceLength,
 }
 
 impl Supervisor {
@@ -283,7 +283,7 @@ impl ThreadPace {
             switched: 0,
             lent: area.loans().lent.load(Relaxed),
             loans: area.loans().times.load(Relaxed),
-            stretch: 1.0,
+            absence_length: AbsenceLength::default(),
         };
         area.orders.most.store(0, Relaxed);
     }

@@ -9,7 +9,6 @@ use crate::counting::count::{self, row};
 use crate::layout::page;
 use crate::supervisor::slowdown::controller::SampleVerdict;
 use crate::supervisor::slowdown::long_stays::are_too_long;
-use crate::supervisor::slowdown::quanta;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::trip;
 
@@ -86,12 +85,7 @@ impl SampleStep {
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
         if !pace.busy_waits {
-            // A thread that sleeps often is sampled too seldom, and where much may be lost guests
-            // would soon be hopeless.
-            if !pace.sleeps_often && self.page.max_slowdown < quanta::NOT_STRETCHED_FROM {
-                pace.stretch = quanta::stretched(pace.stretch, pace.controller.costs());
-            }
-            self.tune(region, pace.stretch);
+            self.tune(region, &mut pace.absence_length, pace.controller.costs());
         }
         if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
             match self.guests(region).next() {
@@ -103,7 +97,7 @@ impl SampleStep {
             SampleVerdict::GoOn => {
                 // Samples of work take longer, and there is no other measure.
                 let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
-                let soon = pace.busy_waits || pace.sleeps_often || first;
+                let soon = pace.busy_waits || pace.sleeps_often || first || pace.absence_length.shorter;
                 pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
             }
             SampleVerdict::Wait => self.leave_alone(pace),

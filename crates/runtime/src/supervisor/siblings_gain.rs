@@ -1,0 +1,191 @@
+//! Threads that are each other's guests: whether they get more done so than one after the other.
+//!
+//! A host's thread is timed twice, one right after the other: its turns while its guests are aside,
+//! and rounds with all of them. Threads of a program are taken to be alike, so
+//!
+//! ```text
+//!            contexts in the ring x a turn alone
+//!   gain  =  -----------------------------------
+//!                    a round with all
+//! ```
+//!
+//! Where misses are waited for, a round takes hardly longer than a turn; where a thread's own misses
+//! overlap, or it computes, a round is as long as all turns one after the other, and switches come
+//! on top. Where little is gained twice in a row, all go home, and yields are off, for a quarter of a
+//! second, then half of one, up to 32: meanwhile they run as the kernel schedules them.
+
+use crate::counting::count::{COUNTING, GUESTS, NUMBER, SPINS, TURNS, row};
+use crate::layout::area::{Area, kind};
+use crate::layout::context::state;
+use crate::layout::region::SLOTS;
+use crate::supervisor::Supervisor;
+use crate::supervisor::processes::ASLEEP;
+use crate::supervisor::setbacks::Setbacks;
+use crate::supervisor::slowdown::samples;
+use crate::switching::ring;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// After a host's first guest came, and after a trial that went badly or came to no end;
+const SOON_NS: u64 = 3_000_000;
+/// and after one that went well.
+const EVERY_NS: u64 = 100_000_000;
+/// A trial is given up after this.
+const GIVE_UP_NS: u64 = 4_000_000;
+/// The longest stage of counting.
+const STAGE_NS: u64 = 250_000;
+/// Less than this is no gain: a turn alone is timed in caches that others have used.
+const GAIN: f64 = 1.2;
+/// A turn alone is timed with its yields on, which take room in the core while loads overlap: as
+/// long as this many switches, as three loops over the edges of graphs had it.
+const PASS_SWITCHES: f64 = 3.0;
+/// Of one that is hardly longer nothing is known but that it is short.
+const LEAST_PART: f64 = 0.1;
+
+/// The first pause, since a trial takes little.
+const FIRST_PAUSE_NS: u64 = 250_000_000;
+
+/// What is being timed.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Trial {
+    #[default]
+    None,
+    /// Turns of the host's thread alone.
+    Alone,
+    /// Rounds with all guests.
+    Rounds,
+}
+
+/// What is known of one host. Zero is one that has not begun.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct HostTrial {
+    tid: i32,
+    trial: Trial,
+    guests: u32,
+    /// When the next trial begins, or the present stage of it did.
+    at: u64,
+    /// Ticks of a turn alone.
+    alone: f64,
+}
+
+/// What is known of all of them.
+pub(crate) struct SiblingsGain {
+    /// By slot. `None`: there are no siblings, or no memory for it.
+    trials: Option<&'static mut [HostTrial; SLOTS]>,
+    /// All stay at home while it pauses.
+    setbacks: Setbacks<FIRST_PAUSE_NS>,
+    /// They may meet at their yields in this round.
+    pub(crate) meet: bool,
+}
+
+impl SiblingsGain {
+    pub(crate) fn new(trials: Option<&'static mut [HostTrial; SLOTS]>) -> Self {
+        Self { trials, setbacks: Setbacks::default(), meet: false }
+    }
+}
+
+/// How many times as much is done by `contexts` that take a round together as by one after the
+/// other, of which a turn takes `alone`. Pure.
+fn gain(contexts: f64, alone: f64, round: f64, switch: f64) -> f64 {
+    contexts * (alone - PASS_SWITCHES * switch).max(LEAST_PART * alone) / round.max(1.0)
+}
+
+impl Supervisor {
+    /// Whether all siblings stay at home for now.
+    pub(crate) fn siblings_rest(&self) -> bool {
+        self.siblings_gain.setbacks.pauses(self.now)
+    }
+
+    /// Times turns of hosts, and judges by them.
+    pub(crate) fn time_turns(&mut self) {
+        if self.clock.rate <= 0.0 {
+            return;
+        }
+        for slot in 0..self.region.slots() {
+            let tid = self.region.tid(slot);
+            let area = self.region.area(slot);
+            if tid != 0 && area.kind.load(Acquire) == kind::PRIMARY {
+                self.time_turns_of(slot, area, tid);
+            }
+        }
+    }
+
+    fn time_turns_of(&mut self, slot: usize, area: &'static Area, tid: i32) {
+        let (now, rests, rate) = (self.now, self.siblings_rest(), self.clock.rate);
+        let Some(it) = self.siblings_gain.trials.as_mut().map(|all| &mut all[slot]) else { return };
+        let guests = area.supervisor.guests.load(Relaxed);
+        if it.tid != tid || it.trial == Trial::None && (guests == 0 || rests) {
+            *it = HostTrial { tid, at: now + SOON_NS, ..HostTrial::default() };
+            area.orders.stage_ticks.store((STAGE_NS as f64 * rate) as u64, Relaxed);
+            area.orders.absence_ticks.store((self.page.max_absence_ns as f64 * rate) as u64, Relaxed);
+            return;
+        }
+        let there = area.own().state.load(Acquire) == state::HOME
+            && area.supervisor.slept.load(Relaxed) != ASLEEP
+            && guests > 0;
+        let counted = area.counting.done() == area.orders.order.load(Relaxed);
+        match it.trial {
+            Trial::None if now >= it.at && there => {
+                (it.trial, it.guests, it.at) = (Trial::Alone, guests, now);
+                order(area, COUNTING | TURNS);
+            }
+            Trial::None => self.wake_at = self.wake_at.min(it.at.max(now)),
+            _ if !there || now.saturating_sub(it.at) > GIVE_UP_NS => {
+                (it.trial, it.at) = (Trial::None, now + SOON_NS);
+                order(area, GUESTS | SPINS);
+            }
+            Trial::Alone if counted => {
+                let ticks = ticks(area, false);
+                it.alone = ticks.unwrap_or(0.0);
+                (it.trial, it.at) = (Trial::Rounds, now);
+                order(area, GUESTS | SPINS | COUNTING | TURNS);
+            }
+            Trial::Rounds if counted => {
+                let (alone, round, before) = (it.alone, ticks(area, true), it.guests);
+                (it.trial, it.at) = (Trial::None, now + EVERY_NS);
+                order(area, GUESTS | SPINS);
+                if let Some(round) = round.filter(|_| alone > 0.0) {
+                    let contexts = 1.0 + f64::midpoint(f64::from(before), f64::from(guests));
+                    let gained = gain(contexts, alone, round, self.switch_ticks());
+                    if gained >= GAIN {
+                        self.siblings_gain.setbacks.went_well(now);
+                    } else {
+                        self.siblings_gain.setbacks.went_badly(now);
+                        if let Some(all) = self.siblings_gain.trials.as_mut() {
+                            all[slot].at = now + SOON_NS;
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Ticks of a turn, or of a round with all guests, as they were counted.
+fn ticks(area: &Area, guests: bool) -> Option<f64> {
+    let row = if guests { row::ABOARD } else { row::PLAIN };
+    let lap = area.counting.lap(guests);
+    samples::mean_of(area.samples(row), area.orders.absence_ticks(), lap).map(|mean| mean.ticks[1])
+}
+
+fn order(area: &'static Area, what: u32) {
+    let number = area.orders.order.load(Relaxed) & !(NUMBER - 1);
+    area.orders.order.store(number.wrapping_add(NUMBER) | what, Release);
+    ring::hook(area);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chases_gain_and_what_overlaps_alone_does_not() {
+        let gain = |contexts: f64, alone: f64, round: f64| super::gain(contexts, alone, round, 10.0);
+        // Misses of 400 ticks.
+        assert!(gain(2.0, 400.0, 420.0) > 1.7 && gain(8.0, 400.0, 8.0 * 60.0) > 6.0);
+        // Edges of a graph, which take 15 ticks each, and 55 with yields that are passed by.
+        assert!(gain(8.0, 55.0, 310.0) < 0.7 && gain(8.0, 30.0, 8.0 * 30.0) < 0.2);
+        // Turns of a thousand ticks that end at bounds.
+        assert!(gain(4.0, 1000.0, 4.0 * 1015.0) < GAIN);
+    }
+}
