@@ -1,5 +1,5 @@
-// Ten additions on a volatile long a task, no load that misses: what the artifact of MSH runs in the
-// stalls of a pointer chase. Counts tasks; MIB is ignored.
+// Ten additions on a volatile long a task, no load that misses: what the artifact of MSH runs in
+// the stalls of a pointer chase. Counts tasks; MIB is ignored.
 #include "common.h"
 
 enum { BATCH = 100000 };

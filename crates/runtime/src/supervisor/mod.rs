@@ -221,8 +221,8 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace, a sleep pattern, a carrier's thread, a guest and a
-        // trial that have not begun, and no processors.
+        // SAFETY: zero is a value of each: a pace, a sleep pattern, a carrier's thread, a guest and
+        // a trial that have not begun, and no processors.
         let (paces, sleep_patterns, may_use, together, stays, trials) = unsafe {
             (
                 if page.watched == 0 { None } else { table() },

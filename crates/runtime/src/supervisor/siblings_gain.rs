@@ -9,10 +9,11 @@
 //!                    a round with all
 //! ```
 //!
-//! Where misses are waited for, a round takes hardly longer than a turn; where a thread's own misses
-//! overlap, or it computes, a round is as long as all turns one after the other, and switches come
-//! on top. Where little is gained twice in a row, all go home, and yields are off, for a quarter of a
-//! second, then half of one, up to 32: meanwhile they run as the kernel schedules them.
+//! Where misses are waited for, a round takes hardly longer than a turn; where a thread's own
+//! misses overlap, or it computes, a round is as long as all turns one after the other, and
+//! switches come on top. Where little is gained twice in a row, all go home, and yields are off,
+//! for a quarter of a second, then half of one, up to 32: meanwhile they run as the kernel
+//! schedules them.
 
 use crate::counting::count::{COUNTING, GUESTS, NUMBER, SPINS, TURNS, row};
 use crate::layout::area::{Area, kind};

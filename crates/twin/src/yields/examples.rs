@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::layout::insertions::Spot;
-use crate::yields::sunk_restores::SunkLoop;
+use crate::yields::sunk_restores::{SunkLoop, sunk_restore};
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
 const RBX: RegSet = RegSet::general(3);

@@ -407,15 +407,6 @@ pub(crate) fn hoisted_save(base: Register, known: bool, registers: RegSet) -> Pi
     })
 }
 
-/// A sunk restore: loads, behind a loop, the registers that its yields left in their slots.
-pub(crate) fn sunk_restore(left: &SunkLoop) -> Piece {
-    assemble(|asm| {
-        for register in (0..16).filter(|&register| left.registers.contains(RegSet::general(register))) {
-            asm.load(register, left.base, context::slot(register as u8));
-        }
-    })
-}
-
 /// The code of a yield.
 pub(crate) fn assemble_yield(wanted: &YieldRequest<'_>) -> Piece {
     match wanted.base.or_else(|| dead_register(wanted.live, RegSet::EMPTY)) {

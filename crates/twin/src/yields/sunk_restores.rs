@@ -11,7 +11,9 @@
 //! Only scavengers have them: threads of primaries and siblings are interrupted anywhere by signals
 //! of their own.
 
+use crate::layout::insertions::Piece;
 use crate::select::hazards::acts_on_the_thread;
+use crate::yields::assembler::assemble;
 use crate::yields::bounds::Bound;
 use crate::yields::hoisted_saves::{HoistedSaves, loops};
 use crate::yields::registers::Register;
@@ -22,6 +24,7 @@ use image::code::insn::{Flow, Insn};
 use image::code::regs::RegSet;
 use image::flow::cfg::Cfg;
 use image::flow::dominators::Dominators;
+use runtime_abi::context;
 
 /// A loop whose yields leave something, its instructions in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +135,15 @@ fn in_one_piece(cfg: &Cfg, inside: &[bool]) -> Option<(usize, usize)> {
     let comes = cfg.edges_to(last + 1).all(|edge| (first..=last).contains(&(edge.from as usize)));
     (whole && leaves && comes && !behind.is_root)
         .then(|| (cfg.blocks[first].first as usize, behind.first as usize))
+}
+
+/// A sunk restore: loads, behind a loop, the registers that its yields left in their slots.
+pub(crate) fn sunk_restore(left: &SunkLoop) -> Piece {
+    assemble(|asm| {
+        for register in (0..16).filter(|&register| left.registers.contains(RegSet::general(register))) {
+            asm.load(register, left.base, context::slot(register as u8));
+        }
+    })
 }
 
 #[cfg(test)]

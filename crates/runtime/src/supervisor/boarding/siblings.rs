@@ -17,8 +17,9 @@
 //! aboard is left at home for a time that doubles. A host that is in the midst of its twins runs
 //! its guests itself; the kernel preempts it as it does any thread.
 //!
-//! Where that gains too little, all stay at home for a while ([`crate::supervisor::siblings_gain`]).
-//! Site yields are off as long as nobody is or wants to be aboard.
+//! Where that gains too little, all stay at home for a while
+//! ([`crate::supervisor::siblings_gain`]). Yields are off as long as nobody is or wants to be
+//! aboard.
 //!
 //! To add a rule for threads that may not take part: `has_own_rules`. For those that should stay at
 //! home: `may_park`.
@@ -46,10 +47,8 @@ const POLL_PARKED_NS: u64 = 400_000;
 const POLL_IDLE_NS: u64 = 1_000_000;
 pub(crate) const INTERVALS: PollIntervals =
     PollIntervals { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
-/// While all are to be at home, and are: there is nothing to do but to see whether there are more
-/// of them than processors.
-pub(crate) const RESTING: PollIntervals =
-    PollIntervals { active: 5_000_000, parked: POLL_PARKED_NS, idle: 20_000_000 };
+/// While all are to be at home, and are: all there is to see is how many they are.
+pub(crate) const RESTING: PollIntervals = PollIntervals { active: 5_000_000, idle: 20_000_000, ..INTERVALS };
 /// The shortest sleep for each thread, so that polling many threads takes a small part of the time.
 const POLL_PER_THREAD_NS: u64 = 2_000;
 

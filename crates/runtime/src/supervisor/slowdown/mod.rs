@@ -3,9 +3,10 @@
 //! [`sampler`] orders samples and judges them, [`controller`] decides how many guests there may be
 //! and when. Its parts: [`samples`] and [`solo_pace`] put samples together, [`cache_recovery`] says
 //! what guests displaced, [`idle_server`] knows threads that sleep often ([`idle_server_sampler`]:
-//! what their samples are), [`long_stays`] are guests that stay for too long, [`quanta`] how long
-//! guests run at once.
+//! what their samples are), [`long_stays`] are guests that stay for too long, [`absence_length`]
+//! how long absences are to be, [`quanta`] how long guests run at once for that.
 
+pub(crate) mod absence_length;
 pub(crate) mod cache_recovery;
 pub(crate) mod controller;
 pub(crate) mod idle_server;

@@ -35,10 +35,10 @@
 
 mod guest_sample;
 
+use super::absence_length::AbsenceLength;
 use super::cache_recovery::{self, CacheRecovery};
 use super::controller::SlowdownController;
 use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
-use super::quanta::AbsenceLength;
 use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
