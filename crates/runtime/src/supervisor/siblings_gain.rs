@@ -12,7 +12,7 @@
 //! Where misses are waited for, a round takes hardly longer than a turn; where a thread's own
 //! misses overlap, or it computes, a round is as long as all turns one after the other, and
 //! switches come on top. Where little is gained twice in a row, all go home, and yields are off,
-//! for a quarter of a second, then half of one, up to 32: meanwhile they run as the kernel
+//! for a quarter of a second, then half of one, up to two: meanwhile they run as the kernel
 //! schedules them.
 
 use crate::counting::count::{COUNTING, GUESTS, NUMBER, SPINS, TURNS, row};
@@ -42,8 +42,10 @@ const PASS_SWITCHES: f64 = 3.0;
 /// Of one that is hardly longer nothing is known but that it is short.
 const LEAST_PART: f64 = 0.1;
 
-/// The first pause, since a trial takes little.
+/// The first pause and the longest: both are short, since a trial takes some milliseconds, and
+/// threads that build what they chase through afterwards are not to be left apart for long.
 const FIRST_PAUSE_NS: u64 = 250_000_000;
+const PAUSE_MOST_NS: u64 = 2_000_000_000;
 
 /// What is being timed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -73,7 +75,7 @@ pub(crate) struct SiblingsGain {
     /// By slot. `None`: there are no siblings, or no memory for it.
     trials: Option<&'static mut [HostTrial; SLOTS]>,
     /// All stay at home while it pauses.
-    setbacks: Setbacks<FIRST_PAUSE_NS>,
+    setbacks: Setbacks<FIRST_PAUSE_NS, PAUSE_MOST_NS>,
     /// They may meet at their yields in this round.
     pub(crate) meet: bool,
 }
