@@ -1,7 +1,7 @@
 // Requests for random keys of a server on this host, redis or memcached, over TCP:
 //   open_load redis|memcached PORT fill KEYS          stores KEYS values
-//   open_load redis|memcached PORT most KEYS SECONDS  as fast as they are answered; answers a second
-//   open_load redis|memcached PORT RATE KEYS SECONDS  at random times, RATE a second, answered or not
+//   open_load redis|memcached PORT most KEYS SECONDS  as fast as they are answered: how many
+//   open_load redis|memcached PORT RATE KEYS SECONDS  RATE a second, at random times
 // The last one says how many were answered a second, and the median, the 95th and the 99th
 // percentile of the times from when a request was due to its answer, in microseconds.
 #define _GNU_SOURCE
