@@ -25,7 +25,8 @@ for round in $(seq "$rounds"); do
             siblings=$(taskset -c "$cpu" "$gleaner" harvest -q --siblings -- "${run[@]}" 2>&1 >"$work/siblings")
             last=$(taskset -c "$cpu" "${run[@]}" 2>&1 >/dev/null)
             cmp -s "$work/plain" "$work/siblings" || echo "$name with $count threads: another result" >&2
-            printf '%s\t%s\t%s\t%s\t%s\n' "$count" "$name" "$first" "$siblings" "$last" >>"$raw"
+            awk -v OFS='\t' -v label="$name | $count" -v plain="$first $last" -v siblings="$siblings" \
+                'BEGIN { split(plain, runs, " "); mean = (runs[1] + runs[2]) / 2; print label, mean, siblings, mean / siblings }' >>"$raw"
         done
     done
 done
@@ -33,21 +34,7 @@ done
 {
     echo "| kernel | threads, one CPU | plain, s | siblings, s | speed of siblings, plain 1 |"
     echo "|---|--:|--:|--:|--:|"
-    for count in "${counts[@]}"; do
-        for name in bfs cc bc pr; do
-            awk -v count="$count" -v name="$name" '
-                function sort(list, size,    i, j, t) {
-                    for (i = 2; i <= size; i++)
-                        for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
-                }
-                function cell(list, size) {
-                    sort(list, size)
-                    return sprintf("%.3f [%.3f, %.3f]", list[int((size + 1) / 2)], list[1], list[size])
-                }
-                $1 == count && $2 == name { n++; plain[n] = ($3 + $5) / 2; siblings[n] = $4; ratio[n] = plain[n] / $4 }
-                END { printf "| %s | %d | %s | %s | %s |\n", name, count, cell(plain, n), cell(siblings, n), cell(ratio, n) }' "$raw"
-        done
-    done
+    by siblings "$raw" rows -v digits=3
     echo
     echo "$nodes nodes with 16 neighbours each. Medians of $rounds rounds [least, greatest]; plain is the mean of a run before and one behind."
 } | keep kernels.md

@@ -9,42 +9,19 @@ rounds=${ROUNDS:-5} each=${SECONDS_EACH:-8} slowdowns=${SLOWDOWNS:-5% 20%}
 cc -O0 -o "$work/clocked" "$root/bench/programs/clocked.c"
 cc -O0 -o "$work/tasks" "$root/bench/programs/tasks.c"
 cd "$work"
-python3 - "$gleaner" "$rounds" "$each" $slowdowns <<'PY' | keep msh.md
+python3 - "$root/bench" "$gleaner" "$rounds" "$each" $slowdowns <<'PY' | keep msh.md
 import json
-import os
 import statistics
-import struct
 import subprocess
 import sys
-import time
+sys.path.append(sys.argv.pop(1))
+from progress import CPU, forget, pace_alone, steps
 gleaner, rounds, each, limits = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
-CPU = ["taskset", "-c", "0"]
 PRIMARY, TASKS = ["./clocked", "64", str(each)], "./tasks 0 0 progress"
-
-def steps():
-    with open("progress", "rb") as file:
-        return struct.unpack("Q", file.read(8))[0]
-
-def forget():
-    if os.path.exists("progress"):
-        os.remove("progress")
-    with open("progress", "wb") as file:
-        file.truncate(4096)
 
 def chase(prefix=()):
     text = subprocess.run(CPU + list(prefix) + PRIMARY, capture_output=True, text=True, check=True).stdout
     return float(text.split()[0])
-
-def tasks_alone():
-    forget()
-    process = subprocess.Popen(CPU + TASKS.split(), stdout=subprocess.DEVNULL)
-    time.sleep(each / 4)
-    before, at = steps(), time.monotonic()
-    time.sleep(each / 4)
-    rate = (steps() - before) / (time.monotonic() - at)
-    process.kill()
-    process.wait()
-    return rate
 
 def beside_idle():
     forget()
@@ -67,9 +44,9 @@ ways = {f"harvested, {limit}": lambda limit=limit: harvested(limit) for limit in
 ways["SCHED_IDLE"] = beside_idle
 rows = {way: [] for way in ways}
 for _ in range(rounds):
-    first = chase(), tasks_alone()
+    first = chase(), pace_alone(TASKS, each / 4, each / 4)
     got = {way: run() for way, run in ways.items()}
-    last = chase(), tasks_alone()
+    last = chase(), pace_alone(TASKS, each / 4, each / 4)
     alone = [(a + b) / 2 for a, b in zip(first, last)]
     for way, (pace, done, told) in got.items():
         rows[way].append((pace / alone[0], done / alone[1], told))

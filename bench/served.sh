@@ -13,31 +13,20 @@ scavengers=${SCAVENGERS:-chase tasks} slowdown=${SLOWDOWN:-10%} keys=${KEYS:-300
 for name in chase tasks; do cc -O2 -w -o "$work/$name" "$root/bench/programs/$name.c"; done
 cc -O2 -w -o "$work/open_load" "$root/bench/programs/open_load.c" -lm
 cd "$work"
-python3 - "$gleaner" "$slowdown" "$keys" "$each" "$scavengers" "${servers[@]}" <<'PY' | keep served.md
-import os
+python3 - "$root/bench" "$gleaner" "$slowdown" "$keys" "$each" "$scavengers" "${servers[@]}" <<'PY' | keep served.md
 import signal
-import struct
 import subprocess
 import sys
 import time
+sys.path.append(sys.argv.pop(1))
+from progress import CPU, forget, pace_alone, steps
 gleaner, slowdown, keys, each, scavengers, servers = *sys.argv[1:4], float(sys.argv[4]), sys.argv[5].split(), sys.argv[6:]
 PORT = {"redis": "17379", "memcached": "17211"}
 SERVER = {
     "redis": ["redis-server", "--port", PORT["redis"], "--save", "", "--appendonly", "no", "--loglevel", "warning"],
     "memcached": ["memcached", "-u", "nobody", "-p", PORT["memcached"], "-t", "1", "-m", "1024"],
 }
-CPU = ["taskset", "-c", "0"]
 SCAVENGER = {"chase": "./chase 64 0 progress", "tasks": "./tasks 0 0 progress"}
-
-def steps():
-    with open("progress", "rb") as file:
-        return struct.unpack("Q", file.read(8))[0]
-
-def forget():
-    if os.path.exists("progress"):
-        os.remove("progress")
-    with open("progress", "wb") as file:
-        file.truncate(4096)
 
 def load(server, what, seconds):
     command = ["taskset", "-c", "1", "./open_load", server, PORT[server], str(what), keys, str(seconds)]
@@ -73,24 +62,13 @@ def end(process, beside):
     process.send_signal(signal.SIGTERM)
     process.wait()
 
-def alone(scavenger):
-    forget()
-    process = subprocess.Popen(CPU + SCAVENGER[scavenger].split(), stdout=subprocess.DEVNULL)
-    time.sleep(2.5)
-    before, at = steps(), time.monotonic()
-    time.sleep(2)
-    rate = (steps() - before) / (time.monotonic() - at)
-    process.kill()
-    process.wait()
-    return rate
-
 print(f"A server on one CPU, a scavenger beside it ({slowdown} allowed), requests for {keys} keys from another CPU, at random times; "
       f"{each:g} s each. Times are from when a request was due to its answer. Work is a share of what the scavenger does alone.\n")
 print("| server | scavenger | of the most | way | answered a second | median, us | 95 % | 99 % | work |")
 print("|---|---|--:|---|--:|--:|--:|--:|--:|")
 for server in servers:
     for scavenger in scavengers:
-        pace, most = alone(scavenger), None
+        pace, most = pace_alone(SCAVENGER[scavenger], 2.5, 2), None
         rows = []
         for way in ["alone", "harvested", "SCHED_IDLE"]:
             process, beside = started(server, way, scavenger)

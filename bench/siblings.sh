@@ -19,26 +19,15 @@ for round in $(seq "$rounds"); do
     for count in "${counts[@]}"; do
         plain=$(taskset -c "$cpu" "$program" pace "$count" "$mib" "$seconds")
         siblings=$(taskset -c "$cpu" "$gleaner" harvest --siblings -- "$program" pace "$count" "$mib" "$seconds")
-        printf '%s\t%s\t%s\t%s\n' "$round" "$count" "$plain" "$siblings" >>"$raw"
+        awk -v OFS='\t' -v count="$count" -v plain="$plain" -v siblings="$siblings" \
+            'BEGIN { print count, plain / 1e6, siblings / 1e6, siblings / plain }' >>"$raw"
     done
 done
 
 {
     echo "| threads, $mib MiB each, one CPU | plain, million steps a second | siblings, million steps a second | siblings / plain |"
     echo "|---|---|---|---|"
-    for count in "${counts[@]}"; do
-        awk -v count="$count" '
-            function sort(list, size,    i, j, t) {
-                for (i = 2; i <= size; i++)
-                    for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
-            }
-            function cell(list, size) {
-                sort(list, size)
-                return sprintf("%.2f [%.2f, %.2f]", list[int((size + 1) / 2)], list[1], list[size])
-            }
-            $2 == count { n++; plain[n] = $3 / 1e6; siblings[n] = $4 / 1e6; ratio[n] = $4 / $3 }
-            END { printf "| %d | %s | %s | %s |\n", count, cell(plain, n), cell(siblings, n), cell(ratio, n) }' "$raw"
-    done
+    by siblings "$raw" rows -v digits=2
     echo
     echo "Medians of $rounds rounds [least, greatest]; each ratio is taken within a round."
 } | keep siblings.md

@@ -35,7 +35,7 @@
 use crate::counting::absences::{absent, tell_absence};
 pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
 use crate::counting::busy_waits;
-pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, TURNS, WAITS};
+pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, SPINS, TURNS, WAITS};
 use crate::counting::turns;
 pub(crate) use crate::counting::turns::yields;
 use crate::layout::area::{Area, lock};

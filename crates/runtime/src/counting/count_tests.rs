@@ -1,7 +1,8 @@
 //! Phases and counting, without threads: which contexts are in the ring in which order, whatever is
 //! ordered when.
 
-use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS};
+use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, SPINS};
+use crate::counting::order::NUMBER;
 use crate::layout::area::{Area, closed};
 use crate::layout::context::Context;
 use crate::switching::ring;

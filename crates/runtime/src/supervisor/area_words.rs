@@ -1,10 +1,15 @@
 //! The words of an area that belong to the supervisor; only this room writes them.
 
+use crate::counting::order::NUMBER;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+use runtime_abi::control::Control;
+
+/// The longest stage of counting.
+const STAGE_NS: u64 = 250_000;
 
 /// What the supervisor orders of the thread, which reads it: in a cache line that the supervisor
 /// seldom writes.
@@ -29,6 +34,20 @@ impl OrderWords {
         self.suspect.store(null_mut(), Relaxed);
         self.order.store(order, Relaxed);
         self.most.store(u32::MAX, Relaxed);
+    }
+
+    /// Orders something anew, whatever was ordered before. The thread sees it when it is hooked.
+    pub(super) fn give(&self, what: u32) {
+        let number = self.order.load(Relaxed) & !(NUMBER - 1);
+        self.order.store(number.wrapping_add(NUMBER) | what, Release);
+    }
+
+    /// Sets the limits of what is counted, by the ticks in a nanosecond (`rate`).
+    pub(super) fn set_limits(&self, page: &Control, rate: f64) {
+        let ticks = |ns: u64| (ns as f64 * rate) as u64;
+        self.stage_ticks.store(ticks(STAGE_NS), Relaxed);
+        self.absence_ticks.store(ticks(page.max_absence_ns), Relaxed);
+        self.soon_ticks.store(ticks(page.soon_ns), Relaxed);
     }
 
     pub(crate) fn order(&self) -> u32 {

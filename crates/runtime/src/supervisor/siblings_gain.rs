@@ -15,25 +15,22 @@
 //! for a quarter of a second, then half of one, up to two: meanwhile they run as the kernel
 //! schedules them.
 
-use crate::counting::count::{COUNTING, GUESTS, NUMBER, SPINS, TURNS, row};
+use crate::counting::count::{COUNTING, GUESTS, SPINS, TURNS, row};
 use crate::layout::area::{Area, kind};
 use crate::layout::context::state;
 use crate::layout::region::SLOTS;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::ASLEEP;
 use crate::supervisor::setbacks::Setbacks;
+use crate::supervisor::slowdown::sampler::GIVE_UP_NS;
 use crate::supervisor::slowdown::samples;
 use crate::switching::ring;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// After a host's first guest came, and after a trial that went badly or came to no end;
 const SOON_NS: u64 = 3_000_000;
 /// and after one that went well.
 const EVERY_NS: u64 = 100_000_000;
-/// A trial is given up after this.
-const GIVE_UP_NS: u64 = 4_000_000;
-/// The longest stage of counting.
-const STAGE_NS: u64 = 250_000;
 /// Less than this is no gain: a turn alone is timed in caches that others have used.
 const GAIN: f64 = 1.2;
 /// A turn alone is timed with its yields on, which take room in the core while loads overlap: as
@@ -113,13 +110,12 @@ impl Supervisor {
     }
 
     fn time_turns_of(&mut self, slot: usize, area: &'static Area, tid: i32) {
-        let (now, rests, rate) = (self.now, self.siblings_rest(), self.clock.rate);
-        let Some(it) = self.siblings_gain.trials.as_mut().map(|all| &mut all[slot]) else { return };
+        let (now, rests, switch) = (self.now, self.siblings_rest(), self.switch_ticks());
+        let SiblingsGain { trials, setbacks, .. } = &mut self.siblings_gain;
+        let Some(it) = trials.as_mut().map(|all| &mut all[slot]) else { return };
         let guests = area.supervisor.guests.load(Relaxed);
         if it.tid != tid || it.trial == Trial::None && (guests == 0 || rests) {
             *it = HostTrial { tid, at: now + SOON_NS, ..HostTrial::default() };
-            area.orders.stage_ticks.store((STAGE_NS as f64 * rate) as u64, Relaxed);
-            area.orders.absence_ticks.store((self.page.max_absence_ns as f64 * rate) as u64, Relaxed);
             return;
         }
         let there = area.own().state.load(Acquire) == state::HOME
@@ -129,6 +125,7 @@ impl Supervisor {
         match it.trial {
             Trial::None if now >= it.at && there => {
                 (it.trial, it.guests, it.at) = (Trial::Alone, guests, now);
+                area.orders.set_limits(self.page, self.clock.rate);
                 order(area, COUNTING | TURNS);
             }
             Trial::None => self.wake_at = self.wake_at.min(it.at.max(now)),
@@ -137,26 +134,22 @@ impl Supervisor {
                 order(area, GUESTS | SPINS);
             }
             Trial::Alone if counted => {
-                let ticks = ticks(area, false);
-                it.alone = ticks.unwrap_or(0.0);
+                it.alone = ticks(area, false).unwrap_or(0.0);
                 (it.trial, it.at) = (Trial::Rounds, now);
                 order(area, GUESTS | SPINS | COUNTING | TURNS);
             }
             Trial::Rounds if counted => {
-                let (alone, round, before) = (it.alone, ticks(area, true), it.guests);
+                let round = ticks(area, true).filter(|_| it.alone > 0.0);
                 (it.trial, it.at) = (Trial::None, now + EVERY_NS);
                 order(area, GUESTS | SPINS);
-                if let Some(round) = round.filter(|_| alone > 0.0) {
-                    let contexts = 1.0 + f64::midpoint(f64::from(before), f64::from(guests));
-                    let gained = gain(contexts, alone, round, self.switch_ticks());
-                    if gained >= GAIN {
-                        self.siblings_gain.setbacks.went_well(now);
-                    } else {
-                        self.siblings_gain.setbacks.went_badly(now);
-                        if let Some(all) = self.siblings_gain.trials.as_mut() {
-                            all[slot].at = now + SOON_NS;
-                        }
+                let contexts = 1.0 + f64::midpoint(f64::from(it.guests), f64::from(guests));
+                match round.map(|round| gain(contexts, it.alone, round, switch)) {
+                    Some(gained) if gained < GAIN => {
+                        setbacks.went_badly(now);
+                        it.at = now + SOON_NS;
                     }
+                    Some(_) => setbacks.went_well(now),
+                    None => {}
                 }
             }
             _ => {}
@@ -172,8 +165,7 @@ fn ticks(area: &Area, guests: bool) -> Option<f64> {
 }
 
 fn order(area: &'static Area, what: u32) {
-    let number = area.orders.order.load(Relaxed) & !(NUMBER - 1);
-    area.orders.order.store(number.wrapping_add(NUMBER) | what, Release);
+    area.orders.give(what);
     ring::hook(area);
 }
 

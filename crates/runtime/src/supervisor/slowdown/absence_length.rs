@@ -64,7 +64,7 @@ impl AbsenceLength {
     /// Begins with this part of a miss.
     pub(super) fn begin(&mut self, ns: f64) {
         if self.wanted_ns <= 0.0 {
-            (self.wanted_ns, self.trial_ns, self.times) = (ns, 0.0, 1.0);
+            (self.wanted_ns, self.times) = (ns, 1.0);
         }
     }
 

@@ -15,7 +15,7 @@ use core::sync::atomic::Ordering::Relaxed;
 const PART_OF_MISS: f64 = 0.8;
 /// But each guest is to run for this many switches.
 const BUSY_SWITCHES: f64 = 16.0;
-/// and the most misses that it is, since then switches hardly count any more.
+/// An absence takes this many misses at most, since then switches hardly count any more.
 const MOST_MISSES: f64 = 8.0;
 /// Where more may be lost, in millionths, no knee is searched for: absences take twice as long.
 const LOSES_WHAT_IT_LIKES: u32 = 1_000_000;

@@ -42,21 +42,19 @@ use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
 use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
-use crate::counting::count::{ALONE, COUNTING, GUESTS, NAPS, NUMBER, SPINS, WAITS, row};
+use crate::counting::count::{ALONE, COUNTING, GUESTS, NAPS, SPINS, WAITS, row};
 use crate::layout::area::{Area, closed};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::{Processes, ThreadActivity};
 use crate::switching::{loan_words, ring};
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::{AreaRow, Control};
 
 /// Solo, until caches are nearly the primary's again.
 const CACHES_SETTLE_NS: u64 = 300_000;
-/// The longest stage of counting.
-const STAGE_NS: u64 = 250_000;
 /// A sample is given up after this.
-const GIVE_UP_NS: u64 = 4_000_000;
+pub(crate) const GIVE_UP_NS: u64 = 4_000_000;
 /// The same where the thread busy-waits or sleeps often: samples of its work take longer.
 const GIVE_UP_WAITING_NS: u64 = 48_000_000;
 /// The first sample with guests, after the solo sample.
@@ -185,10 +183,7 @@ impl Supervisor {
         if pace.rate.to_bits() != self.clock.rate.to_bits() {
             // Rarely, since the thread uses the same cache lines.
             pace.rate = self.clock.rate;
-            let ticks = |ns: u64| (ns as f64 * self.clock.rate) as u64;
-            area.orders.stage_ticks.store(ticks(STAGE_NS), Relaxed);
-            area.orders.absence_ticks.store(ticks(self.page.max_absence_ns), Relaxed);
-            area.orders.soon_ticks.store(ticks(self.page.soon_ns), Relaxed);
+            area.orders.set_limits(self.page, pace.rate);
         }
         pace.controller.limit(ring);
         let spare = self.processes.has_cpus_to_spare();
@@ -521,8 +516,7 @@ impl SampleStep {
             _ => what,
         };
         (pace.window, pace.work) = (SampleWindow::default(), None);
-        let number = self.area.orders.order.load(Relaxed) & !(NUMBER - 1);
-        self.area.orders.order.store(number.wrapping_add(NUMBER) | what, Release);
+        self.area.orders.give(what);
         pace.ordered_at = self.now;
         ring::hook(self.area);
     }
