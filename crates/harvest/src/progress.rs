@@ -49,6 +49,8 @@ pub(crate) struct Counter<'p> {
     /// Modules before the current one, and their bytes.
     passed: usize,
     passed_bytes: u64,
+    /// How much is done: a module that is rewritten once more does not take it back.
+    done: f64,
 }
 
 impl<'p> Counter<'p> {
@@ -58,7 +60,7 @@ impl<'p> Counter<'p> {
             count += 1;
             bytes += size;
         }
-        Self { progress, count, bytes, passed: 0, passed_bytes: 0 }
+        Self { progress, count, bytes, passed: 0, passed_bytes: 0, done: 0.0 }
     }
 
     pub(crate) fn step(&mut self, activity: Activity, module: &Path, module_bytes: u64) {
@@ -72,7 +74,8 @@ impl<'p> Counter<'p> {
                 SHARE_OF_ANALYSIS + (1.0 - SHARE_OF_ANALYSIS) * share(half)
             }
         };
-        let (number, count) = (self.passed + 1, self.count);
+        self.done = self.done.max(done);
+        let (number, count, done) = (self.passed + 1, self.count, self.done);
         self.progress.step(&PreparationStep { activity, module, module_bytes, number, count, done });
     }
 

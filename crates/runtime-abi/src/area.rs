@@ -8,6 +8,13 @@ pub const CUR: u32 = 0x08;
 pub const SCRATCH: [u32; 3] = [0x10, 0x18, 0x20];
 /// Cycles left until a bound yield, by static estimate; 32 bits, signed.
 pub const BUDGET: u32 = 0x28;
+/// What it is set to where the context is alone in its ring, for a quantum: as long as nobody waits
+/// for its turn, each end of a budget is only a branch that was predicted wrongly, after which the
+/// core has to find its way anew.
+pub const fn budget_alone(quantum: u32) -> u32 {
+    const QUANTA: u32 = 64;
+    if quantum < i32::MAX as u32 / QUANTA { quantum * QUANTA } else { i32::MAX as u32 }
+}
 /// One byte: 1 in the area of a primary, 0 in a home.
 pub const GUEST: u32 = 0x2c;
 /// Where a guest goes that must go home.

@@ -19,7 +19,7 @@ pub use kill::kill;
 pub use limit::TimeLimit;
 pub use place::Place;
 pub use processes::{pids_in, threads_in};
-pub use processors::processors;
+pub use processors::{on_one_processor, processors};
 pub use programs::CHASE_UNTIL_END;
 pub use repository::root;
 pub use said::{said, text, without_executions, without_summary};

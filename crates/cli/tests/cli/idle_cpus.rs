@@ -1,10 +1,11 @@
-//! Guests of a primary that has no time for them, while a CPU is idle.
+//! Guests of a primary that has no time for them, while a CPU is idle: another one, or its own when
+//! it sleeps.
 
 use records::run::{Run, Scavenger};
 use testkit::Place;
 
-/// A primary that yields once in some microseconds, until its time is over; and a scavenger that
-/// computes for ever.
+/// A primary that yields once in some microseconds, or so and sleeps half of its time, until its
+/// time is over; and a scavenger that computes for ever.
 const PROGRAM: &str = r"
 #include <stdlib.h>
 #include <time.h>
@@ -16,18 +17,25 @@ __attribute__((noinline)) static long load(long at, int n) { while (n--) at += l
 int main(int argc, char **argv) {
     if (argc < 2) compute(0);
     long at = 0;
-    for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(20000)) at = load(at, argc * 2) % NODES;
+    const struct timespec short_while = {.tv_nsec = 1000000};
+    for (time_t end = time(0) + atol(argv[1]); time(0) < end; compute(20000)) {
+        at = load(at, 4) % NODES;
+        for (int i = 0; argc > 2 && i < 19; i++) compute(20000);
+        if (argc > 2) nanosleep(&short_while, 0);
+    }
     return at < 0;
 }
 ";
 
-fn harvested(options: &[&str]) -> Scavenger {
+fn harvested(options: &[&str], primary: &[&str], one_cpu: bool) -> Scavenger {
     let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
     let arguments = ["--choose", "every-load", "--max-slowdown", "300%", "--scavenger", "./p"];
-    let run = place
-        .harvest(&[options, &arguments, &["--record", "run.json", "--", "./p", "4"]].concat())
-        .output()
-        .unwrap();
+    let last = ["--record", "run.json", "--", "./p", "4"];
+    let mut command = place.harvest(&[options, &arguments, &last, primary].concat());
+    if one_cpu {
+        command = testkit::on_one_processor(&command);
+    }
+    let run = command.output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", testkit::text(&run.stderr));
     let mut run = records::read::<Run>(&place.at("run.json")).unwrap().body;
     run.scavengers.remove(0)
@@ -43,8 +51,17 @@ fn a_guest_that_gets_nothing_done_aboard_goes_to_an_idle_cpu() {
         eprintln!("one CPU: not tried");
         return;
     }
-    let free = harvested(&[]);
+    let free = harvested(&[], &[], false);
     assert!(went_home(&free), "{free:?}");
-    let kept = harvested(&["--stay-aboard"]);
+    let kept = harvested(&["--stay-aboard"], &[], false);
     assert!(!went_home(&kept), "{kept:?}");
+}
+
+/// It has no CPU of its own: only what the primary leaves of its one.
+#[test]
+fn a_guest_of_a_server_that_sleeps_between_requests_works_while_it_sleeps() {
+    let free = harvested(&[], &["sleeps"], true);
+    assert!(went_home(&free), "{free:?}");
+    let busy = harvested(&[], &[], true);
+    assert!(!went_home(&busy), "{busy:?}");
 }

@@ -50,13 +50,10 @@ impl Place {
 
     /// So there are more threads than CPUs, wherever the test runs.
     fn on_one_cpu(&self, program: &Path, arguments: &[&str]) -> Command {
-        let allowed = std::fs::read_to_string("/proc/self/status").unwrap();
-        let allowed = allowed.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-        let first = allowed.trim().split([',', '-']).next().unwrap();
-        let mut command = Command::new("taskset");
-        command.arg("-c").arg(first).arg(program).args(arguments).current_dir(self.directory.path());
-        command.env("XDG_CACHE_HOME", self.at("cache")).stdin(Stdio::null());
-        command
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.directory.path());
+        command.env("XDG_CACHE_HOME", self.at("cache"));
+        testkit::on_one_processor(&command)
     }
 
     fn record(&self) -> Run {

@@ -13,6 +13,7 @@ use super::state::{ContextSlots, EarlierSaves, Flags, PieceSpot, State, SunkNote
 use crate::container::mapping::Relay;
 use crate::decode::{Opinion, Second};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
+use runtime_abi::area::budget_alone;
 use runtime_abi::context;
 use std::ops::Range;
 
@@ -296,8 +297,9 @@ impl Runner<'_> {
                 }
             }
             Op::SetBudget(number) => {
-                if number != self.terms.quantum {
-                    return Err("sets the budget to another value than the quantum");
+                let &Terms { sibling, quantum, .. } = self.terms;
+                if number != if sibling { quantum } else { budget_alone(quantum) } {
+                    return Err("sets the budget to another value than the quantum asks for");
                 }
                 set_budget(&mut state);
             }

@@ -17,8 +17,9 @@ pub(super) fn figures(machine: &Machine, curves: &LatencyCurves, out: &mut Out) 
     let ns = |level: Option<&Level>| level.and_then(|l| l.latency.ns.value());
     let title = match (ns(first), ns(last)) {
         (Some(near), Some(far)) if near > 0.0 => format!(
-            "Each step is the end of a cache: a random load costs {} times as much from memory as from {}",
+            "Each step is the end of a cache: a random load costs {} times as much from {} as from {}",
             number((far / near).round()),
+            last.map_or("the last", |l| if l.name == "DRAM" { "memory" } else { &l.name }),
             first.map_or("the first", |l| &l.name)
         ),
         _ => "Each step is the end of a cache".to_owned(),

@@ -160,7 +160,7 @@ impl Supervisor {
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {
             host.gauge().guest.store(own.pointer(), Release);
-        } else if waited >= TRIP_NS && self.processes.has_cpus_to_spare() && self.starving.is_empty() {
+        } else if waited >= TRIP_NS && self.has_cpu_for_home() && self.starving.is_empty() {
             own.recall.store(trip::GAUGED as u32, Relaxed);
         } else {
             return;

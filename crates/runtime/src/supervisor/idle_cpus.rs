@@ -1,10 +1,12 @@
 //! Idle processors: whether a guest would get on faster on one than it does aboard.
 //!
 //! Aboard a primary that seldom yields, or sleeps, or hardly waits for memory, a guest may do
-//! nothing for as long as it is there, while a processor that its own thread may use is idle. What
-//! its turns aboard are worth, gauges say ([`super::gauges`]). Where that is less than a good part
-//! of what the idle processor offers, twice in a row, it goes home and is not boarded for a while,
-//! which doubles each time; less if others need that processor before.
+//! nothing for as long as it is there, while a processor that its own thread may use is idle: all
+//! the time, or, where it is the primary's own, whenever that sleeps, as a server does between two
+//! requests. What its turns aboard are worth, gauges say ([`super::gauges`]). Where that is less
+//! than a good part of what the idle processor offers, twice in a row, it goes home and is not
+//! boarded for a while, which doubles each time; less if others need that processor before, or it
+//! gets on worse than aboard.
 
 use crate::layout::area::Area;
 use crate::supervisor::Supervisor;
@@ -21,31 +23,51 @@ const WINDOW_NS: u64 = 20_000_000;
 /// it leaves the processor to others.
 const GOOD_ENOUGH: f64 = 0.75;
 /// How many processors are idle is a mean of the last moments.
-const MEAN_OF_NS: f64 = 100_000_000.0;
-/// A part of a processor below which none is idle,
+const MEAN_OF_NS: f64 = 40_000_000.0;
+/// A part of a processor below which none is idle;
 const LEAST_IDLE: f64 = 0.25;
+/// the same of one where a thread of the primary is, which it leaves idle whenever it sleeps;
+const LEAST_GAP: f64 = 0.05;
 /// and by how much homes must want more than there is before one gives way.
 const WANTED: f64 = 0.5;
+/// At home it hardly gets on where it gets less than this part of what it was offered,
+const HARDLY: f64 = 0.1;
+/// and is not sent there for this long.
+const MISLED_NS: u64 = 1_000_000_000;
 
-/// How many processors without a thread of the primary have no work, in the mean of the last
-/// moments; below zero: there is more work at home than processors.
+/// How many processors have no work, in the mean of the last moments.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct IdleCpus(f64);
+pub(crate) struct IdleCpus {
+    /// Those without a thread of the primary, without homes that have work; below zero: there is
+    /// more work at home than processors.
+    spare: f64,
+    /// The same with those of the primary that it leaves idle for a part of the time,
+    any: f64,
+    /// and that part.
+    gap: f64,
+}
 
 impl IdleCpus {
-    /// For the last `passed` nanoseconds there were this many, and homes with work.
-    pub(crate) fn follow(&mut self, passed: u64, spare: u32, homes_with_work: u32) {
+    /// For the last `passed` nanoseconds there were this many processors without a thread of the
+    /// primary, `its` with one that left the part `gap` of them idle, and homes with work.
+    pub(crate) fn follow(&mut self, passed: u64, spare: u32, its: u32, gap: f64, homes_with_work: u32) {
+        let weight = (passed as f64 / MEAN_OF_NS).min(1.0);
+        let mean = |is: &mut f64, now: f64| *is += weight * (now - *is);
+        mean(&mut self.gap, gap);
         let now = f64::from(spare) - f64::from(homes_with_work);
-        self.0 += (passed as f64 / MEAN_OF_NS).min(1.0) * (now - self.0);
+        mean(&mut self.spare, now);
+        mean(&mut self.any, now + if self.gap >= LEAST_GAP { f64::from(its) } else { 0.0 });
     }
 
-    /// The part of one that a further thread would get.
-    fn offer(self) -> Option<f64> {
-        Some(self.0.min(1.0)).filter(|part| *part >= LEAST_IDLE)
+    /// The part of one that a further thread would get, which may use those without a thread of the
+    /// primary or not.
+    fn offer(self, may_use_spare: bool) -> Option<f64> {
+        let spare = Some(self.spare.min(1.0)).filter(|part| may_use_spare && *part >= LEAST_IDLE);
+        spare.or(Some(self.any.min(1.0) * self.gap).filter(|part| *part >= LEAST_GAP))
     }
 
     fn are_wanted(self) -> bool {
-        self.0 < -WANTED
+        self.any < -WANTED
     }
 }
 
@@ -60,6 +82,11 @@ pub(crate) struct StayAtHome {
     setbacks: Setbacks,
     /// Nothing is judged before: it went home for a processor that others had.
     misled_until: u64,
+    /// The least part of a processor that it went home for: else it was better off aboard.
+    least: f64,
+    /// At home it has had work since then, and this much CPU time up to then.
+    works_since: u64,
+    ran: u64,
 }
 
 impl StayAtHome {
@@ -67,10 +94,18 @@ impl StayAtHome {
         self.setbacks.pauses(now)
     }
 
-    /// At home it has work and hardly gets a processor.
-    fn starves(&mut self, now: u64) {
-        if self.stays(now) {
-            (self.setbacks.until, self.misled_until) = (0, now + self.setbacks.pause_ns);
+    /// It is at home, and has work or not, and had this much CPU time.
+    fn is_at_home(&mut self, now: u64, has_work: bool, ran: u64) {
+        let gone = now.saturating_sub(self.works_since);
+        if !self.stays(now) || !has_work {
+            self.works_since = 0;
+        } else if self.works_since == 0 {
+            (self.works_since, self.ran) = (now, ran);
+        } else if gone >= WINDOW_NS {
+            if (ran.saturating_sub(self.ran) as f64) < self.least * gone as f64 {
+                (self.setbacks.until, self.misled_until) = (0, now + MISLED_NS);
+            }
+            self.works_since = 0;
         }
     }
 
@@ -78,6 +113,7 @@ impl StayAtHome {
     /// itself.
     fn judge(&mut self, now: u64, worth_ns: f64, offer: Option<f64>) {
         let aboard = core::mem::take(&mut self.aboard_ns) as f64;
+        self.least = (worth_ns / aboard.max(1.0)).max(HARDLY * offer.unwrap_or(0.0));
         if now < self.misled_until {
             return;
         }
@@ -90,13 +126,31 @@ impl StayAtHome {
 }
 
 impl Supervisor {
+    /// The share of its time for which a thread of the primary sleeps.
+    pub(crate) fn sleep_share(&self, slot: usize) -> f64 {
+        self.sleep_patterns.as_ref().map_or(0.0, |all| all[slot].sleep_share())
+    }
+
+    /// Whether a home finds a processor that is idle now and then.
+    pub(crate) fn has_cpu_for_home(&self) -> bool {
+        self.processes.has_cpus_to_spare() || self.idle_cpus.offer(false).is_some()
+    }
+
+    /// Follows which processors have no work.
+    pub(crate) fn follow_idle_cpus(&mut self, homes_with_work: u32) {
+        let passed = self.now.saturating_sub(self.looked_at);
+        let spare = self.processes.spare_cpus();
+        let its = self.processes.allowed().without(spare).count();
+        let gap = (1.0 - self.busy / f64::from(its.max(1))).clamp(0.0, 1.0);
+        self.idle_cpus.follow(passed, spare.count(), its, gap, homes_with_work);
+    }
+
     /// Whether a home's thread stays on a processor that would be idle without it.
     pub(crate) fn stays_at_home(&mut self, slot: usize, home: &Area) -> bool {
         let wanted = self.idle_cpus.are_wanted();
         let Some(all) = self.stays.as_mut() else { return false };
-        if home.supervisor.starves.load(Relaxed) != 0 {
-            all[slot].starves(self.now);
-        }
+        let words = &home.supervisor;
+        all[slot].is_at_home(self.now, words.has_work.load(Relaxed) != 0, words.home_ran.load(Relaxed));
         if wanted {
             all[slot].setbacks.until = 0;
         }
@@ -110,6 +164,7 @@ impl Supervisor {
             && self.clock.rate > 0.0
             && !self.busy_waiting.holds(host.supervisor.cpu.load(Relaxed));
         let (passed, switch) = (self.now.saturating_sub(self.looked_at), self.switch_ticks());
+        let asleep = self.sleep_share(self.region.slot_of(host));
         let Some(stays) = self.stays.as_mut().filter(|_| counts) else { return };
         let its = &mut stays[slot];
         let tid = home.tid.load(Relaxed);
@@ -125,8 +180,10 @@ impl Supervisor {
         // As long as no turn was timed, each may be as long as it may be.
         let longest = self.page.max_absence_ns as f64 * self.clock.rate;
         let worth_ns = home.gauge_notes().take_worth(longest) / self.clock.rate;
+        // It got on only while its host did.
+        let worth_ns = worth_ns.min((1.0 - asleep) * its.aboard_ns as f64);
         let may_use = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[slot]);
-        let offer = self.idle_cpus.offer().filter(|_| self.processes.spare_cpus().meets(may_use));
+        let offer = self.idle_cpus.offer(self.processes.spare_cpus().meets(may_use));
         its.judge(self.now, worth_ns, offer);
         if its.stays(self.now) {
             home.own().recall.store(trip::FREE as u32, Relaxed);
@@ -176,10 +233,14 @@ mod tests {
     #[test]
     fn who_starves_at_home_is_not_sent_there_again_for_as_long() {
         let (mut it, mut now) = (StayAtHome::default(), 0);
-        assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
-        it.starves(now);
-        assert!(!it.stays(now));
-        let short = vec![0.1; (PAUSE_NS / WINDOW_NS) as usize - 1];
+        assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(0.4)));
+        for (share, stays) in [(0.12, true), (0.09, false)] {
+            it.is_at_home(now, true, 7);
+            now += WINDOW_NS;
+            it.is_at_home(now, true, 7 + (share * WINDOW_NS as f64) as u64);
+            assert_eq!(it.stays(now), stays);
+        }
+        let short = vec![0.1; (MISLED_NS / WINDOW_NS) as usize - 1];
         assert!(!judged(&mut it, &mut now, &short, Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
         assert_eq!(it.setbacks.until - now, 2 * PAUSE_NS, "longer, as ever");
@@ -189,12 +250,22 @@ mod tests {
     fn what_is_idle_is_what_the_last_moments_were() {
         let mut idle = IdleCpus::default();
         let mut follow = |times: usize, spare, work| {
-            (0..times).for_each(|_| idle.follow(10_000_000, spare, work));
-            (idle.offer().is_some(), idle.are_wanted())
+            (0..times).for_each(|_| idle.follow(10_000_000, spare, 1, 0.01, work));
+            (idle.offer(true).is_some(), idle.are_wanted())
         };
         assert_eq!(follow(1, 1, 0), (false, false));
         assert_eq!(follow(40, 1, 0), (true, false));
         assert_eq!(follow(40, 1, 1), (false, false));
         assert_eq!(follow(40, 1, 3), (false, true));
+    }
+
+    #[test]
+    fn what_a_primary_that_sleeps_leaves_of_its_processor_is_for_one_home() {
+        let follow = |work| {
+            let mut idle = IdleCpus::default();
+            (0..40).for_each(|_| idle.follow(10_000_000, 0, 1, 0.6, work));
+            (idle.offer(true).map(|part| (part * 10.0).round()), idle.are_wanted())
+        };
+        assert_eq!([0, 1, 2].map(follow), [(Some(6.0), false), (None, false), (None, true)]);
     }
 }

@@ -160,6 +160,8 @@ pub(crate) struct Supervisor {
     /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
     stays: Option<&'static mut [idle_cpus::StayAtHome; crate::layout::region::SLOTS]>,
     idle_cpus: idle_cpus::IdleCpus,
+    /// How many processors the primary's threads use, of those that are awake.
+    busy: f64,
     /// When the round before this one was.
     looked_at: u64,
     /// The CPU time that the supervisor has had, and what the last round took of it.
@@ -209,6 +211,8 @@ pub(crate) struct RoundCensus {
     guests: u32,
     /// Threads at home that have work.
     at_work: u32,
+    /// Threads that stay at home for a while.
+    staying: u32,
     /// A context is aboard, parked, or about to park.
     away: bool,
 }
@@ -250,6 +254,7 @@ impl Supervisor {
             apart: 0,
             stays,
             idle_cpus: idle_cpus::IdleCpus::default(),
+            busy: 0.0,
             looked_at: now,
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,
@@ -285,6 +290,7 @@ impl Supervisor {
             self.switches.awaited = false;
             self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
+            self.busy = 0.0;
             self.apart = 0;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
@@ -335,7 +341,11 @@ impl Supervisor {
         };
         let sleep = intervals.after(self.quiet_rounds, census.parked > 0);
         let until_due = self.wake_at.saturating_sub(self.now).max(intervals.active);
-        let rarely = if shared && census.guests == 0 { self.until_paid() } else { 0 };
+        let rarely = match shared && census.guests == 0 {
+            true if census.staying == census.threads.iter().sum() => POLL_RARELY_NS,
+            true => self.until_paid(),
+            false => 0,
+        };
         let (sleep, until_due) = (sleep.max(rarely), until_due.max(rarely));
         // A round through thousands of siblings takes its time.
         let sleep = sleep.min(until_due).max(siblings::shortest_sleep(census));

@@ -363,7 +363,9 @@ impl YieldRequest<'_> {
     /// Where a bound yield met nobody.
     fn set_budget(&self, asm: &mut Assembler) {
         if let (Purpose::Bound(_), Some(quantum)) = (self.purpose, self.quantum) {
-            asm.set_area32(area::BUDGET, quantum);
+            // A host that passes by is not alone.
+            let budget = if self.hosts { quantum } else { area::budget_alone(quantum) };
+            asm.set_area32(area::BUDGET, budget);
         }
     }
 

@@ -29,7 +29,7 @@ impl YieldRequest<'_> {
         asm.jump_if_not_equal(go);
         asm.subtract_area32(area::BUDGET, cost);
         asm.jump_if_not_negative(past);
-        asm.set_area32(area::BUDGET, quantum);
+        asm.set_area32(area::BUDGET, area::budget_alone(quantum));
         // Where nobody else is in the ring, slots are not to be written: a quiet context has none.
         if let Some(next) = held {
             asm.load(next, base, context::NEXT);

@@ -84,6 +84,7 @@ impl Supervisor {
             parked: 0,
             guests: 0,
             at_work: 0,
+            staying: 0,
             away: false,
         };
         self.starving = Cpus::NONE;
@@ -109,8 +110,7 @@ impl Supervisor {
             }
         }
         census.parked = parked as usize;
-        let passed = self.now.saturating_sub(self.looked_at);
-        self.idle_cpus.follow(passed, self.processes.spare_cpus().count(), census.at_work);
+        self.follow_idle_cpus(census.at_work);
         census
     }
 
@@ -189,13 +189,16 @@ impl Supervisor {
         gauges::note(area, row, self.switch_ticks());
         match own.state.load(Acquire) {
             state::HOME => {
-                if self.starves(area) {
+                let starves = self.starves(area);
+                census.at_work += area.supervisor.has_work.load(Relaxed);
+                let stays = self.stays_at_home(slot, area);
+                census.staying += u32::from(stays);
+                // It is there for what others leave of a processor, and content with that.
+                if starves && !stays {
                     self.starving.add(area.supervisor.cpu.load(Relaxed));
                     self.wake_at = self.wake_at.min(self.now + STARVING_POLL_NS);
                 }
-                census.at_work += area.supervisor.has_work.load(Relaxed);
-                let banned =
-                    Bans::of(area).hold(self.now) || self.may_be_met(area) || self.stays_at_home(slot, area);
+                let banned = stays || Bans::of(area).hold(self.now) || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
                         self.gauge_at_home(area);

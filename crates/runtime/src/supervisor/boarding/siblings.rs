@@ -131,6 +131,7 @@ impl Supervisor {
             parked: 0,
             guests: 0,
             at_work: 0,
+            staying: 0,
             away: false,
         };
         if !self.processes.primary_lives() {

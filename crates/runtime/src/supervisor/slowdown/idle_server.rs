@@ -149,6 +149,11 @@ impl SleepPattern {
         }
     }
 
+    /// The share of its time for which it sleeps.
+    pub(crate) fn sleep_share(&self) -> f64 {
+        self.asleep
+    }
+
     /// Its CPU time up to now is known, exactly or nearly so.
     fn learn(&mut self, now: u64, ran: CpuTime, asleep: bool) {
         let gone = now.saturating_sub(self.exact_at).max(1) as f64;
