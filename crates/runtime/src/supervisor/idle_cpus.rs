@@ -22,6 +22,8 @@ const WINDOW_NS: u64 = 20_000_000;
 /// Aboard is good enough where a guest gets on at this share of the pace that it would have there:
 /// it leaves the processor to others.
 const GOOD_ENOUGH: f64 = 0.75;
+/// A turn takes this many ticks for each cycle of its quantum at most.
+const SLOWEST: f64 = 3.0;
 /// How many processors are idle is a mean of the last moments.
 const MEAN_OF_NS: f64 = 40_000_000.0;
 /// A part of a processor below which none is idle;
@@ -177,8 +179,9 @@ impl Supervisor {
             return;
         }
         gauges::price(home.own(), host, switch);
-        // As long as no turn was timed, each may be as long as it may be.
-        let longest = self.page.max_absence_ns as f64 * self.clock.rate;
+        // As long as no turn was timed, each may be as long as estimates of cycles are wrong.
+        let longest = f64::from(home.own().quantum().load(Relaxed)) * SLOWEST;
+        let longest = longest.min(self.page.max_absence_ns as f64 * self.clock.rate);
         let worth_ns = home.gauge_notes().take_worth(longest) / self.clock.rate;
         // It got on only while its host did.
         let worth_ns = worth_ns.min((1.0 - asleep) * its.aboard_ns as f64);
