@@ -5,9 +5,10 @@
 //! the time, or, where it is the primary's own, whenever that sleeps, as a server does between two
 //! requests. What its turns aboard are worth, gauges say ([`super::gauges`]). Where that is less
 //! than a good part of what the idle processor offers, twice in a row, it goes home and is not
-//! boarded for a while, which doubles each time; less if others need that processor before, or it
-//! gets on worse than aboard.
+//! boarded for a while, which doubles each time; less if others need that processor before, or have
+//! it.
 
+use crate::counting::count::GUESTS;
 use crate::layout::area::Area;
 use crate::supervisor::Supervisor;
 use crate::supervisor::gauges;
@@ -32,6 +33,9 @@ const LEAST_IDLE: f64 = 0.25;
 const LEAST_GAP: f64 = 0.05;
 /// and by how much homes must want more than there is before one gives way.
 const WANTED: f64 = 0.5;
+/// It stays at home for this long at first: each trial aboard takes what a server answers later, as
+/// long as nobody knows how much that is.
+const STAYS_NS: u64 = 4_000_000_000;
 /// At home it hardly gets on where it gets less than this part of what it was offered,
 const HARDLY: f64 = 0.1;
 /// and is not sent there for this long.
@@ -80,11 +84,13 @@ pub(crate) struct StayAtHome {
     tid: i32,
     /// How long it was aboard since it was judged last.
     aboard_ns: u64,
+    /// And what it and others took of its host's time meanwhile.
+    taken_ns: f64,
     /// It stays at home while it pauses.
-    setbacks: Setbacks,
+    setbacks: Setbacks<STAYS_NS>,
     /// Nothing is judged before: it went home for a processor that others had.
     misled_until: u64,
-    /// The least part of a processor that it went home for: else it was better off aboard.
+    /// It went home for this part of a processor at least.
     least: f64,
     /// At home it has had work since then, and this much CPU time up to then.
     works_since: u64,
@@ -115,7 +121,7 @@ impl StayAtHome {
     /// itself.
     fn judge(&mut self, now: u64, worth_ns: f64, offer: Option<f64>) {
         let aboard = core::mem::take(&mut self.aboard_ns) as f64;
-        self.least = (worth_ns / aboard.max(1.0)).max(HARDLY * offer.unwrap_or(0.0));
+        self.least = HARDLY * offer.unwrap_or(0.0);
         if now < self.misled_until {
             return;
         }
@@ -128,9 +134,21 @@ impl StayAtHome {
 }
 
 impl Supervisor {
-    /// The share of its time for which a thread of the primary sleeps.
-    pub(crate) fn sleep_share(&self, slot: usize) -> f64 {
-        self.sleep_patterns.as_ref().map_or(0.0, |all| all[slot].sleep_share())
+    /// The share of its time for which a thread of the primary is awake, and the part of that which
+    /// its guests take if it sleeps often: without them it would sleep for as much longer.
+    fn awake_share(&self, area: &Area) -> (f64, f64) {
+        let slot = self.region.slot_of(area);
+        let Some(pattern) = self.sleep_patterns.as_ref().map(|all| &all[slot]) else { return (1.0, 0.0) };
+        let with = area.counting.obeyed() & GUESTS != 0 && area.supervisor.guests.load(Relaxed) > 0;
+        let takes = with && pattern.would_sleep(self.now);
+        let lost = self.paces.as_ref().filter(|_| takes).map_or(0.0, |all| all[slot].controller.last());
+        (1.0 - pattern.sleep_share(), lost.min(1.0))
+    }
+
+    /// A thread of the primary is awake: takes note of what it uses of a processor.
+    pub(crate) fn uses_cpu(&mut self, area: &Area) {
+        let (awake, lost) = self.awake_share(area);
+        self.busy += awake * (1.0 - lost);
     }
 
     /// Whether a home finds a processor that is idle now and then.
@@ -166,7 +184,7 @@ impl Supervisor {
             && self.clock.rate > 0.0
             && !self.busy_waiting.holds(host.supervisor.cpu.load(Relaxed));
         let (passed, switch) = (self.now.saturating_sub(self.looked_at), self.switch_ticks());
-        let asleep = self.sleep_share(self.region.slot_of(host));
+        let (awake, lost) = self.awake_share(host);
         let Some(stays) = self.stays.as_mut().filter(|_| counts) else { return };
         let its = &mut stays[slot];
         let tid = home.tid.load(Relaxed);
@@ -175,6 +193,7 @@ impl Supervisor {
             home.gauge_notes().take_worth(0.0);
         }
         its.aboard_ns += passed;
+        its.taken_ns += lost * awake * passed as f64;
         if its.aboard_ns < WINDOW_NS || home.own().recall.load(Relaxed) != 0 {
             return;
         }
@@ -183,10 +202,14 @@ impl Supervisor {
         let longest = f64::from(home.own().quantum().load(Relaxed)) * SLOWEST;
         let longest = longest.min(self.page.max_absence_ns as f64 * self.clock.rate);
         let worth_ns = home.gauge_notes().take_worth(longest) / self.clock.rate;
-        // It got on only while its host did.
-        let worth_ns = worth_ns.min((1.0 - asleep) * its.aboard_ns as f64);
         let may_use = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[slot]);
-        let offer = self.idle_cpus.offer(self.processes.spare_cpus().meets(may_use));
+        let may_use_spare = self.processes.spare_cpus().meets(may_use);
+        let offer = self.idle_cpus.offer(may_use_spare);
+        // It got on only while its host did. What its host sleeps for costs nobody anything, so
+        // what it took from its host is no gain over that.
+        let taken_ns = core::mem::take(&mut its.taken_ns);
+        let worth_ns =
+            worth_ns.min(awake * its.aboard_ns as f64) - if may_use_spare { 0.0 } else { taken_ns };
         its.judge(self.now, worth_ns, offer);
         if its.stays(self.now) {
             home.own().recall.store(trip::FREE as u32, Relaxed);
@@ -198,7 +221,6 @@ impl Supervisor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervisor::setbacks::PAUSE_NS;
 
     fn judged(it: &mut StayAtHome, now: &mut u64, shares: &[f64], offer: Option<f64>) -> bool {
         for share in shares {
@@ -214,15 +236,15 @@ mod tests {
         let (mut it, mut now) = (StayAtHome::default(), 0);
         assert!(!judged(&mut it, &mut now, &[0.1, 0.9, 0.1], Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
-        assert_eq!(it.setbacks.until, now + PAUSE_NS);
+        assert_eq!(it.setbacks.until, now + STAYS_NS);
         now = it.setbacks.until;
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
-        assert_eq!(it.setbacks.until, now + 2 * PAUSE_NS);
+        assert_eq!(it.setbacks.until, now + 2 * STAYS_NS);
         now = it.setbacks.until;
-        let long = vec![0.9; (3 * PAUSE_NS / WINDOW_NS) as usize];
+        let long = vec![0.9; (3 * STAYS_NS / WINDOW_NS) as usize];
         assert!(!judged(&mut it, &mut now, &long, Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.0, 0.0], Some(1.0)));
-        assert_eq!(it.setbacks.until, now + PAUSE_NS);
+        assert_eq!(it.setbacks.until, now + STAYS_NS);
     }
 
     #[test]
@@ -237,7 +259,7 @@ mod tests {
     fn who_starves_at_home_is_not_sent_there_again_for_as_long() {
         let (mut it, mut now) = (StayAtHome::default(), 0);
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(0.4)));
-        for (share, stays) in [(0.12, true), (0.09, false)] {
+        for (share, stays) in [(0.05, true), (0.03, false)] {
             it.is_at_home(now, true, 7);
             now += WINDOW_NS;
             it.is_at_home(now, true, 7 + (share * WINDOW_NS as f64) as u64);
@@ -246,14 +268,14 @@ mod tests {
         let short = vec![0.1; (MISLED_NS / WINDOW_NS) as usize - 1];
         assert!(!judged(&mut it, &mut now, &short, Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
-        assert_eq!(it.setbacks.until - now, 2 * PAUSE_NS, "longer, as ever");
+        assert_eq!(it.setbacks.until - now, 2 * STAYS_NS, "longer, as ever");
     }
 
     #[test]
     fn what_is_idle_is_what_the_last_moments_were() {
         let mut idle = IdleCpus::default();
         let mut follow = |times: usize, spare, work| {
-            (0..times).for_each(|_| idle.follow(10_000_000, spare, 1, 0.01, work));
+            (0..times).for_each(|_| idle.follow(5_000_000, spare, 1, 0.01, work));
             (idle.offer(true).is_some(), idle.are_wanted())
         };
         assert_eq!(follow(1, 1, 0), (false, false));

@@ -52,7 +52,7 @@ impl Supervisor {
             }
             let slot = self.region.slot_of(area);
             if area.supervisor.slept.load(Relaxed) != ASLEEP {
-                self.busy += 1.0 - self.sleep_share(slot);
+                self.uses_cpu(area);
             }
             // A carrier's thread waits for nobody: it works for those who would be parked for it.
             if self.page.carrier == 0 && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {

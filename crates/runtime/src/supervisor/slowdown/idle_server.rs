@@ -18,6 +18,8 @@ const ASLEEP_SHARE_WITH_GUESTS: f64 = 0.85;
 const SLEEPS_OFTEN_FROM: f64 = 0.1;
 /// And no more below this share.
 const SLEEPS_OFTEN_UNTIL: f64 = 0.05;
+/// It may not sleep for this long only because guests keep it busy.
+const BUSY_WITH_GUESTS_NS: u64 = 1_000_000_000;
 /// The share asleep is of about this much time.
 const SLEEP_MEMORY_NS: f64 = 3e7;
 /// The kernel tells the CPU time of a running thread up to some tick, milliseconds ago: over this
@@ -102,6 +104,8 @@ pub(crate) struct SleepPattern {
     /// The share of time asleep, of polls between which it ran; the latest count most.
     asleep: f64,
     pub(crate) often: bool,
+    /// When it did last.
+    often_at: u64,
     lately: Lately,
     /// It sleeps now and then, and other threads are on its processor.
     pub(crate) crowded: bool,
@@ -154,6 +158,11 @@ impl SleepPattern {
         self.asleep
     }
 
+    /// Whether it sleeps often, or would without guests.
+    pub(crate) fn would_sleep(&self, now: u64) -> bool {
+        self.often_at != 0 && now.saturating_sub(self.often_at) < BUSY_WITH_GUESTS_NS
+    }
+
     /// Its CPU time up to now is known, exactly or nearly so.
     fn learn(&mut self, now: u64, ran: CpuTime, asleep: bool) {
         let gone = now.saturating_sub(self.exact_at).max(1) as f64;
@@ -164,6 +173,9 @@ impl SleepPattern {
         self.asleep += (share - self.asleep) * (gone / SLEEP_MEMORY_NS).min(1.0);
         (self.exact_at, self.exact) = (now, ran);
         self.often = self.asleep > if self.often { SLEEPS_OFTEN_UNTIL } else { SLEEPS_OFTEN_FROM };
+        if self.often {
+            self.often_at = now;
+        }
     }
 
     /// Whether the kernel is asked how often it went to sleep: before anything is known of it, and
@@ -179,7 +191,8 @@ impl SleepPattern {
     pub(crate) fn slept(&mut self, now: u64, times: Option<u64>) {
         let sleeps = times.map_or(0, |times| times + 1);
         if sleeps != 0 && sleeps == self.sleeps {
-            (self.asleep, self.often, self.crowded, self.lately) = (0.0, false, false, Lately::default());
+            (self.asleep, self.often, self.often_at) = (0.0, false, 0);
+            (self.crowded, self.lately) = (false, Lately::default());
         }
         (self.asked_at, self.sleeps) = (now, sleeps);
     }
