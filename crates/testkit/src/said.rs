@@ -35,10 +35,9 @@ pub fn without_summary(errors: &str) -> String {
     kept
 }
 
-/// Errors without the note that the primary executed another program: it is told where that lives
+/// Errors without the note that the primary executed or became another program: it is told where that lives
 /// long enough to be seen, so not always.
 pub fn without_executions(errors: &str) -> String {
-    // The latter only where the other program ran long enough to be seen.
     let told = ["executed", "replaced itself with"]
         .map(|what| format!("gleaner: harvesting to the end: the primary {what} "));
     errors.split_inclusive('\n').filter(|line| !told.iter().any(|begin| line.starts_with(begin))).collect()
