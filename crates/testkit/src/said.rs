@@ -35,8 +35,8 @@ pub fn without_summary(errors: &str) -> String {
     kept
 }
 
-/// Errors without the note that the primary executed or became another program: it is told where that lives
-/// long enough to be seen, so not always.
+/// Errors without the note that the primary executed or became another program: it is told where
+/// that lives long enough to be seen, so not always.
 pub fn without_executions(errors: &str) -> String {
     let told = ["executed", "replaced itself with"]
         .map(|what| format!("gleaner: harvesting to the end: the primary {what} "));
