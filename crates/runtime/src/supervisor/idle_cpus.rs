@@ -153,7 +153,8 @@ impl Supervisor {
 
     /// Whether a home finds a processor that is idle now and then.
     pub(crate) fn has_cpu_for_home(&self) -> bool {
-        self.processes.has_cpus_to_spare() || self.idle_cpus.offer(false).is_some()
+        let gap = || self.stays.is_some() && self.idle_cpus.offer(false).is_some();
+        self.processes.has_cpus_to_spare() || gap()
     }
 
     /// Follows which processors have no work.
