@@ -147,8 +147,8 @@ fn harvested(flags: &[&str], what: &str, rounds: &str) -> (String, String, serde
     let alone = place.command(place.at("p")).args([what, rounds]).output().unwrap();
     let scavenger = format!("./p {what} {rounds}");
     let _cpu = first_cpu();
-    let mut harvest = place.command("taskset");
-    harvest.args(["-c", "0", env!("CARGO_BIN_EXE_gleaner"), "harvest", "-q", "--max-slowdown", "30%"]);
+    let mut harvest = testkit::on_one_processor(&place.command(env!("CARGO_BIN_EXE_gleaner")));
+    harvest.args(["harvest", "-q", "--max-slowdown", "30%"]);
     harvest.args(["--record", "run.json", "--scavenger-out", "out", "--scavenger", &scavenger]);
     let output = harvest.args(["--", "./primary", "out"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -212,8 +212,8 @@ fn an_interpreter_is_a_primary_that_yields_in_its_operations() {
     let rounds = ROUNDS.to_string();
     let _cpu = first_cpu();
     let gleaner = |options: &[&str]| {
-        let mut command = place.command("taskset");
-        command.args(["-c", "0", env!("CARGO_BIN_EXE_gleaner")]).args(options);
+        let mut command = testkit::on_one_processor(&place.command(env!("CARGO_BIN_EXE_gleaner")));
+        command.args(options);
         let output = command.args(["--", "./p", "walk", &rounds]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         output.stdout

@@ -95,16 +95,8 @@ int main(int argc, char **argv) {
 }
 "#;
     let place = Place::new(SELDOM, env!("CARGO_BIN_EXE_gleaner"));
-    let mut command = place.command("taskset");
-    command.args([
-        "-c",
-        "0",
-        env!("CARGO_BIN_EXE_gleaner"),
-        "harvest",
-        "--assume-costs",
-        "--choose",
-        "every-load",
-    ]);
+    let mut command = testkit::on_one_processor(&place.command(env!("CARGO_BIN_EXE_gleaner")));
+    command.args(["harvest", "--assume-costs", "--choose", "every-load"]);
     let run = command.args(["--scavenger", "./p 100000000000", "--", "./p", "9000000000"]).output().unwrap();
     let errors = text(&run.stderr);
     assert_eq!(run.status.code(), Some(0), "{errors}");

@@ -4,8 +4,8 @@
 use records::run::{Run, Scavenger};
 use testkit::Place;
 
-/// A primary that yields once in some microseconds, or so and sleeps half of its time, until its
-/// time is over; and a scavenger that computes for ever.
+/// A primary that yields once in some microseconds, or that also sleeps for more than half of its
+/// time, until its time is over; and a scavenger that computes for ever.
 const PROGRAM: &str = r"
 #include <stdlib.h>
 #include <time.h>
