@@ -121,20 +121,22 @@ fn threads_go_aboard_each_other_and_the_record_says_so() {
     assert!(sum(|thread| &thread.aboard) > 0.0, "{siblings:?}");
 }
 
-/// Turns that end at bounds gain nothing, so all run at home soon, and for longer and longer.
+/// Turns that end at bounds gain nothing, nor does a host that leaves its twins all the time: all
+/// run at home soon.
 #[test]
 fn threads_that_gain_nothing_run_apart() {
     let place = Place::new();
     place.compile("cc", "program.c", "p", &[]);
-    let program = ["./p", "numbers", "4", "1", "250"];
-    let (alone, harvested) = (place.alone(&program), place.harvested(&program));
-    assert_eq!(text(&harvested.stdout), text(&alone.stdout));
-    let told = text(&harvested.stderr);
-    assert!(told.contains("they ran apart for "), "{told}");
-    assert!(told.contains("run the program without 'gleaner harvest'"), "{told}");
-    let record = place.record();
-    let apart = value(&record.apart.unwrap());
-    assert!(apart > value(&record.wall) / 2.0, "{apart}");
+    for program in [["./p", "numbers", "4", "1", "250"], ["./p", "calls", "4", "4", "1000"]] {
+        let (alone, harvested) = (place.alone(&program), place.harvested(&program));
+        assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{program:?}");
+        let told = text(&harvested.stderr);
+        assert!(told.contains("they ran apart for "), "{program:?}: {told}");
+        assert!(told.contains("run the program without 'gleaner harvest'"), "{program:?}: {told}");
+        let record = place.record();
+        let apart = value(&record.apart.unwrap());
+        assert!(apart > value(&record.wall) / 2.0, "{program:?}: {apart}");
+    }
 }
 
 /// Who can have a CPU of its own does not wait aboard another one: the main thread only sleeps

@@ -181,11 +181,14 @@ pub(crate) fn arrange(area: &Area) {
             area.counting.long_turns.store(0, Relaxed);
             area.counting.all_turns.store(0, Relaxed);
             area.counting.idle.store(0, Relaxed);
+            area.counting.torn.store(0, Relaxed);
             begin(area, after(NOTHING, order));
             area.counting.idle_since.store(area.counting.stage_began.load(Relaxed), Relaxed);
             area.counting.idle_until.store(area.counting.stage_began.load(Relaxed), Relaxed);
         }
         area.counting.obeyed.store(order, Release);
+    } else if area.counting.stage.load(Relaxed) != NOTHING {
+        area.counting.torn.store(area.counting.torn.load(Relaxed).saturating_add(1), Relaxed);
     }
     if area.closed.load(Acquire) != 0 {
         // It shall come here no more, nor to a counter.

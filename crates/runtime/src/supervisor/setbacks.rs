@@ -7,16 +7,16 @@ const IN_A_ROW: u32 = 2;
 pub(crate) const PAUSE_NS: u64 = 1_000_000_000;
 const PAUSE_MOST_NS: u64 = 32_000_000_000;
 
-/// `FIRST_NS`, `MOST_NS`: the first pause, and the longest.
+/// `FIRST_NS`: the first pause.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Setbacks<const FIRST_NS: u64 = PAUSE_NS, const MOST_NS: u64 = PAUSE_MOST_NS> {
+pub(crate) struct Setbacks<const FIRST_NS: u64 = PAUSE_NS> {
     in_a_row: u32,
     pub(crate) until: u64,
     /// How long the last pause was.
     pub(crate) pause_ns: u64,
 }
 
-impl<const FIRST_NS: u64, const MOST_NS: u64> Setbacks<FIRST_NS, MOST_NS> {
+impl<const FIRST_NS: u64> Setbacks<FIRST_NS> {
     pub(crate) fn pauses(&self, now: u64) -> bool {
         now < self.until
     }
@@ -42,7 +42,7 @@ impl<const FIRST_NS: u64, const MOST_NS: u64> Setbacks<FIRST_NS, MOST_NS> {
     /// A pause begins, whatever came before.
     pub(crate) fn begin(&mut self, now: u64) {
         self.in_a_row = 0;
-        self.pause_ns = (2 * self.pause_ns).clamp(FIRST_NS, MOST_NS);
+        self.pause_ns = (2 * self.pause_ns).clamp(FIRST_NS, PAUSE_MOST_NS);
         self.until = now + self.pause_ns;
     }
 }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest_until_all_went_well_for_as_long() {
-        let (mut it, mut now) = (Setbacks::<PAUSE_NS, PAUSE_MOST_NS>::default(), 5);
+        let (mut it, mut now) = (Setbacks::<PAUSE_NS>::default(), 5);
         let mut pauses = Vec::new();
         for _ in 0..7 {
             assert!(!it.went_badly(now));

@@ -11,9 +11,11 @@
 //!
 //! Where misses are waited for, a round takes hardly longer than a turn; where a thread's own
 //! misses overlap, or it computes, a round is as long as all turns one after the other, and
-//! switches come on top. Where little is gained twice in a row, all go home, and yields are off,
-//! for a quarter of a second, then half of one, up to two: meanwhile they run as the kernel
-//! schedules them.
+//! switches come on top. A host that leaves its twins all the time, for a library's function, takes
+//! longer to hook and to unhook its ring than its guests can gain: it comes to the end of no lap.
+//! Where little is gained twice in a row, all go home, and yields are off, for a quarter of a
+//! second: meanwhile they run as the kernel schedules them. Where it is no better afterwards, they
+//! pause again, for some forty times as long as it took to find that out.
 
 use crate::counting::count::{COUNTING, GUESTS, SPINS, TURNS, row};
 use crate::layout::area::{Area, kind};
@@ -21,7 +23,6 @@ use crate::layout::context::state;
 use crate::layout::region::SLOTS;
 use crate::supervisor::Supervisor;
 use crate::supervisor::processes::ASLEEP;
-use crate::supervisor::setbacks::Setbacks;
 use crate::supervisor::slowdown::sampler::GIVE_UP_NS;
 use crate::supervisor::slowdown::samples;
 use crate::switching::ring;
@@ -39,10 +40,44 @@ const PASS_SWITCHES: f64 = 3.0;
 /// Of one that is hardly longer nothing is known but that it is short.
 const LEAST_PART: f64 = 0.1;
 
-/// The first pause and the longest: both are short, since a trial takes some milliseconds, and
-/// threads that build what they chase through afterwards are not to be left apart for long.
-const FIRST_PAUSE_NS: u64 = 250_000_000;
+/// A host whose laps end before their time this often in a trial, [`GIVE_UP_NS`], is outside every
+/// hundred microseconds or more often.
+const TORN_LAPS: u32 = 40;
+
+/// A pause is this many times as long as the trial before it: trials take a fortieth of the time,
+/// and lose half of that at worst.
+const PAUSE_TRIALS: u64 = 40;
+/// The shortest pause, which is the first, and the longest: threads that build what they chase
+/// through afterwards are not to be left apart for long.
+const PAUSE_NS: u64 = 250_000_000;
 const PAUSE_MOST_NS: u64 = 2_000_000_000;
+
+/// When all stay at home, since little was gained. Zero is before anything was tried.
+#[derive(Clone, Copy, Default)]
+struct Rests {
+    /// Until when, or when the last pause ended; 0: there was none since something was gained.
+    until: u64,
+    failed: bool,
+}
+
+impl Rests {
+    fn pauses(self, now: u64) -> bool {
+        now < self.until
+    }
+
+    fn gained(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Twice in a row begins a pause; after one, once is enough.
+    fn gained_little(&mut self, now: u64) {
+        let tried = if self.until > 0 { now.saturating_sub(self.until) } else { 0 };
+        if self.until > 0 || self.failed {
+            self.until = now + (PAUSE_TRIALS * tried).clamp(PAUSE_NS, PAUSE_MOST_NS);
+        }
+        self.failed = true;
+    }
+}
 
 /// What is being timed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -72,14 +107,14 @@ pub(crate) struct SiblingsGain {
     /// By slot. `None`: there are no siblings, or no memory for it.
     trials: Option<&'static mut [HostTrial; SLOTS]>,
     /// All stay at home while it pauses.
-    setbacks: Setbacks<FIRST_PAUSE_NS, PAUSE_MOST_NS>,
+    rests: Rests,
     /// They may meet at their yields in this round.
     pub(crate) meet: bool,
 }
 
 impl SiblingsGain {
     pub(crate) fn new(trials: Option<&'static mut [HostTrial; SLOTS]>) -> Self {
-        Self { trials, setbacks: Setbacks::default(), meet: false }
+        Self { trials, rests: Rests::default(), meet: false }
     }
 }
 
@@ -92,7 +127,7 @@ fn gain(contexts: f64, alone: f64, round: f64, switch: f64) -> f64 {
 impl Supervisor {
     /// Whether all siblings stay at home for now.
     pub(crate) fn siblings_rest(&self) -> bool {
-        self.siblings_gain.setbacks.pauses(self.now)
+        self.siblings_gain.rests.pauses(self.now)
     }
 
     /// Times turns of hosts, and judges by them.
@@ -111,7 +146,7 @@ impl Supervisor {
 
     fn time_turns_of(&mut self, slot: usize, area: &'static Area, tid: i32) {
         let (now, rests, switch) = (self.now, self.siblings_rest(), self.switch_ticks());
-        let SiblingsGain { trials, setbacks, .. } = &mut self.siblings_gain;
+        let SiblingsGain { trials, rests: pauses, .. } = &mut self.siblings_gain;
         let Some(it) = trials.as_mut().map(|all| &mut all[slot]) else { return };
         let guests = area.supervisor.guests.load(Relaxed);
         if it.tid != tid || it.trial == Trial::None && (guests == 0 || rests) {
@@ -131,6 +166,10 @@ impl Supervisor {
             Trial::None => self.wake_at = self.wake_at.min(it.at.max(now)),
             _ if !there || now.saturating_sub(it.at) > GIVE_UP_NS => {
                 (it.trial, it.at) = (Trial::None, now + SOON_NS);
+                let obeyed = area.counting.obeyed() == area.orders.order.load(Relaxed);
+                if obeyed && area.counting.torn() >= TORN_LAPS {
+                    pauses.gained_little(now);
+                }
                 order(area, GUESTS | SPINS);
             }
             Trial::Alone if counted => {
@@ -145,10 +184,10 @@ impl Supervisor {
                 let contexts = 1.0 + f64::midpoint(f64::from(it.guests), f64::from(guests));
                 match round.map(|round| gain(contexts, it.alone, round, switch)) {
                     Some(gained) if gained < GAIN => {
-                        setbacks.went_badly(now);
+                        pauses.gained_little(now);
                         it.at = now + SOON_NS;
                     }
-                    Some(_) => setbacks.went_well(now),
+                    Some(_) => pauses.gained(),
                     None => {}
                 }
             }
@@ -172,6 +211,22 @@ fn order(area: &'static Area, what: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pause_is_as_long_as_the_trial_before_it_is_worth() {
+        let (mut it, mut now) = (Rests::default(), 5);
+        let mut pauses = Vec::new();
+        for trial_ns in [3_000_000, 3_000_000, 1_000_000, 20_000_000, 300_000_000, 4_000_000] {
+            now += trial_ns;
+            it.gained_little(now);
+            pauses.push(if it.pauses(now) { (it.until - now) / 1_000_000 } else { 0 });
+            now = now.max(it.until);
+        }
+        assert_eq!(pauses, [0, 250, 250, 800, 2000, 250]);
+        it.gained();
+        it.gained_little(now);
+        assert!(!it.pauses(now), "once is not enough after a gain");
+    }
 
     #[test]
     fn chases_gain_and_what_overlaps_alone_does_not() {

@@ -89,6 +89,16 @@ static void *computing(void *argument) {
     return 0;
 }
 
+/* Misses, and a library's function at each of them, which has no twin. */
+static void *calling(void *argument) {
+    struct worker *self = argument;
+    unsigned seed = self->number + 1;
+    long nodes = mib * 1024 * 1024 / sizeof(struct node);
+    for (long i = 0; i < rounds * 50000; i++)
+        self->result += self->start[rand_r(&seed) % nodes].value;
+    return 0;
+}
+
 /* Locks, conditions: a baton goes round, and each leaves something. */
 static void *with_locks(void *argument) {
     struct worker *self = argument;
@@ -470,6 +480,7 @@ int main(int argc, char **argv) {
     void *(*body)(void *) = 0;
     if (!strcmp(what, "chase")) body = only_chase;
     if (!strcmp(what, "numbers")) body = computing;
+    if (!strcmp(what, "calls")) body = calling;
     if (!strcmp(what, "locks")) body = with_locks;
     if (!strcmp(what, "spin")) body = with_spin_lock;
     if (!strcmp(what, "libcs-spin")) body = with_libcs_spin_lock;
