@@ -205,6 +205,38 @@ except ValueError as why:
 print("end")
 "#;
 
+/// Waits until all have written their byte, for a minute at most.
+const WAITS_FOR_ALL: &str = r#"
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    struct stat now = {0};
+    for (int tries = 0; tries < 600 && now.st_size < atol(argv[1]); tries++) {
+        usleep(100000);
+        stat("written", &now);
+    }
+    return 0;
+}
+"#;
+
+/// Maps more than a jump reaches, with a hole now and then, as allocators leave them.
+const LARGE: &str = r#"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(void) {
+    const size_t size = 512 << 20;
+    for (int i = 0; i < 8; i++) {
+        char *map = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (map == MAP_FAILED || munmap(map, 4096)) return 1;
+    }
+    return write(open("written", O_CREAT | O_APPEND | O_WRONLY, 0666), "x", 1) != 1;
+}
+"#;
+
 /// What a command prints alone, and beside a primary, both on these CPUs; and whether its libc had
 /// twins.
 fn both(place: &Place, cpus: &str, command: &[&str]) -> (String, String, bool) {
@@ -256,4 +288,20 @@ fn an_interpreter_runs_its_modules() {
     let (alone, harvested, of_libc) = both(&place, "0-1", &[python.trim(), "work.py"]);
     assert_eq!(harvested, alone);
     assert!(of_libc);
+}
+
+/// All share an address space, and one's memory comes between the libraries of another and its
+/// first code.
+#[test]
+fn many_with_large_memory_start_at_once() {
+    let place = Place::uncompiled(WAITS_FOR_ALL, env!("CARGO_BIN_EXE_gleaner"));
+    assert!(place.compile("cc", "primary", &["-O1"]));
+    assert!(place.compile_other("cc", "large", &[], LARGE));
+    for _round in 0..2 {
+        let mut harvest = place.harvest(&["--libraries", "all", "--scavengers", "24 x ./large"]);
+        let output = harvest.args(["--", "./primary", "24"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(std::fs::read_to_string(place.at("written")).unwrap(), "x".repeat(24), "{output:?}");
+        std::fs::remove_file(place.at("written")).unwrap();
+    }
 }

@@ -12,7 +12,7 @@
 use crate::interpose;
 use crate::layout::area::Area;
 use crate::mappings::spans;
-use crate::mappings::{PAGE, maps, memory, seen};
+use crate::mappings::{PAGE, maps, near, seen};
 use crate::switching::gs;
 use crate::sys;
 use core::arch::naked_asm;
@@ -142,9 +142,9 @@ pub(crate) unsafe fn libc(area: &Area) {
     if !area.mappings().are_marked() {
         return;
     }
-    // SAFETY: a new mapping, most likely near the libraries, which are the last that were mapped.
-    let spare = unsafe { memory(area, 0, PAGE, sys::PROT_READ | sys::PROT_EXEC, 0) };
-    let (Ok(spare), errno) = (spare, interpose::look_up(c"__errno_location")) else { return };
+    let errno = interpose::look_up(c"__errno_location");
+    // SAFETY: new memory.
+    let Some(spare) = (unsafe { near::code_page(area, errno) }) else { return };
     let mut ways = (spare..).step_by(WAY);
     let mut replace = |name, number| {
         let at = interpose::look_up(name);
@@ -210,10 +210,8 @@ pub(crate) unsafe fn clones(area: &Area, ours: usize) -> bool {
         return false;
     };
     let clone = CallSite { at: first + clone.at, ..clone };
-    // SAFETY: a new mapping, most likely near the libraries, which are the last that were mapped.
-    let spare = unsafe { memory(area, 0, PAGE, sys::PROT_READ | sys::PROT_EXEC, 0) };
-    // SAFETY: the caller's.
-    spare.is_ok_and(|spare| unsafe {
+    // SAFETY: the caller's, and new memory.
+    unsafe { near::code_page(area, errno) }.is_some_and(|spare| unsafe {
         replace_by(code, clone3, spare, ours) && replace_by(code, clone, spare + WAY, ours)
     })
 }

@@ -18,6 +18,7 @@
 
 pub(crate) mod hook;
 pub(crate) mod maps;
+mod near;
 pub(crate) mod spans;
 
 use crate::layout::area::Area;

@@ -4,9 +4,9 @@
 //! nothing for as long as it is there, while a processor that its own thread may use is idle: all
 //! the time, or, where it is the primary's own, whenever that sleeps, as a server does between two
 //! requests. What its turns aboard are worth, gauges say ([`super::gauges`]). Where that is less
-//! than a good part of what the idle processor offers, twice in a row, it goes home and is not
-//! boarded for a while, which doubles each time; less if others need that processor before, or have
-//! it.
+//! than a good part of what the idle processor offers, twice in a row (after that once), it goes
+//! home and is not boarded for a while, which doubles each time; less if others need that processor
+//! before, or have it.
 
 use crate::counting::count::GUESTS;
 use crate::layout::area::Area;
@@ -25,8 +25,13 @@ const WINDOW_NS: u64 = 20_000_000;
 const GOOD_ENOUGH: f64 = 0.75;
 /// A turn takes this many ticks for each cycle of its quantum at most.
 const SLOWEST: f64 = 3.0;
-/// How many processors are idle is a mean of the last moments.
+/// How many processors are idle is a mean of the last moments,
 const MEAN_OF_NS: f64 = 40_000_000.0;
+/// and how much of its own the primary leaves idle one of a longer time: a server that is behind
+/// with its answers has no idle time, and would have less with a guest aboard.
+const MEAN_OF_GAPS_NS: f64 = 400_000_000.0;
+/// With guests aboard it is not seen how much that would be without them, only estimated.
+const MEAN_OF_GUESSED_GAPS_NS: f64 = 4_000_000_000.0;
 /// A part of a processor below which none is idle;
 const LEAST_IDLE: f64 = 0.25;
 /// the same of one where a thread of the primary is, which it leaves idle whenever it sleeps;
@@ -36,10 +41,19 @@ const WANTED: f64 = 0.5;
 /// It stays at home for this long at first: each trial aboard takes what a server answers later, as
 /// long as nobody knows how much that is.
 const STAYS_NS: u64 = 4_000_000_000;
-/// At home it hardly gets on where it gets less than this part of what it was offered,
+/// At home it hardly gets on where it gets less than this part of what it was offered, for so long,
 const HARDLY: f64 = 0.1;
+const HARDLY_NS: u64 = 500_000_000;
 /// and is not sent there for this long.
 const MISLED_NS: u64 = 1_000_000_000;
+
+/// Homes in a round.
+#[derive(Clone, Copy)]
+pub(crate) struct Homes {
+    pub(crate) with_work: u32,
+    /// Some are guests now.
+    pub(crate) aboard: bool,
+}
 
 /// How many processors have no work, in the mean of the last moments.
 #[derive(Clone, Copy, Default)]
@@ -47,22 +61,21 @@ pub(crate) struct IdleCpus {
     /// Those without a thread of the primary, without homes that have work; below zero: there is
     /// more work at home than processors.
     spare: f64,
-    /// The same with those of the primary that it leaves idle for a part of the time,
+    /// The same with those of the primary,
     any: f64,
-    /// and that part.
+    /// and the part of these that it leaves idle.
     gap: f64,
 }
 
 impl IdleCpus {
     /// For the last `passed` nanoseconds there were this many processors without a thread of the
-    /// primary, `its` with one that left the part `gap` of them idle, and homes with work.
-    pub(crate) fn follow(&mut self, passed: u64, spare: u32, its: u32, gap: f64, homes_with_work: u32) {
-        let weight = (passed as f64 / MEAN_OF_NS).min(1.0);
-        let mean = |is: &mut f64, now: f64| *is += weight * (now - *is);
-        mean(&mut self.gap, gap);
-        let now = f64::from(spare) - f64::from(homes_with_work);
-        mean(&mut self.spare, now);
-        mean(&mut self.any, now + if self.gap >= LEAST_GAP { f64::from(its) } else { 0.0 });
+    /// primary, `its` with one that left the part `gap` of them idle, and such homes.
+    pub(crate) fn follow(&mut self, passed: u64, spare: u32, its: u32, gap: f64, homes: Homes) {
+        let mean = |is: &mut f64, now: f64, of: f64| *is += (passed as f64 / of).min(1.0) * (now - *is);
+        mean(&mut self.gap, gap, if homes.aboard { MEAN_OF_GUESSED_GAPS_NS } else { MEAN_OF_GAPS_NS });
+        let now = f64::from(spare) - f64::from(homes.with_work);
+        mean(&mut self.spare, now, MEAN_OF_NS);
+        mean(&mut self.any, now + f64::from(its), MEAN_OF_NS);
     }
 
     /// The part of one that a further thread would get, which may use those without a thread of the
@@ -109,9 +122,9 @@ impl StayAtHome {
             self.works_since = 0;
         } else if self.works_since == 0 {
             (self.works_since, self.ran) = (now, ran);
-        } else if gone >= WINDOW_NS {
+        } else if gone >= HARDLY_NS {
             if (ran.saturating_sub(self.ran) as f64) < self.least * gone as f64 {
-                (self.setbacks.until, self.misled_until) = (0, now + MISLED_NS);
+                (self.setbacks.until, self.misled_until) = (now, now + MISLED_NS);
             }
             self.works_since = 0;
         }
@@ -127,6 +140,8 @@ impl StayAtHome {
         }
         if offer.is_none_or(|offer| worth_ns >= GOOD_ENOUGH * offer * aboard) {
             self.setbacks.went_well(now);
+        } else if self.setbacks.pause_ns > 0 {
+            self.setbacks.begin(now);
         } else {
             self.setbacks.went_badly(now);
         }
@@ -158,12 +173,12 @@ impl Supervisor {
     }
 
     /// Follows which processors have no work.
-    pub(crate) fn follow_idle_cpus(&mut self, homes_with_work: u32) {
+    pub(crate) fn follow_idle_cpus(&mut self, homes: Homes) {
         let passed = self.now.saturating_sub(self.looked_at);
         let spare = self.processes.spare_cpus();
         let its = self.processes.allowed().without(spare).count();
         let gap = (1.0 - self.busy / f64::from(its.max(1))).clamp(0.0, 1.0);
-        self.idle_cpus.follow(passed, spare.count(), its, gap, homes_with_work);
+        self.idle_cpus.follow(passed, spare.count(), its, gap, homes);
     }
 
     /// Whether a home's thread stays on a processor that would be idle without it.
@@ -173,7 +188,7 @@ impl Supervisor {
         let words = &home.supervisor;
         all[slot].is_at_home(self.now, words.has_work.load(Relaxed) != 0, words.home_ran.load(Relaxed));
         if wanted {
-            all[slot].setbacks.until = 0;
+            all[slot].setbacks.until = self.now.min(all[slot].setbacks.until);
         }
         all[slot].stays(self.now)
     }
@@ -223,6 +238,10 @@ impl Supervisor {
 mod tests {
     use super::*;
 
+    fn at_work(with_work: u32) -> Homes {
+        Homes { with_work, aboard: false }
+    }
+
     fn judged(it: &mut StayAtHome, now: &mut u64, shares: &[f64], offer: Option<f64>) -> bool {
         for share in shares {
             *now += WINDOW_NS;
@@ -239,7 +258,7 @@ mod tests {
         assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
         assert_eq!(it.setbacks.until, now + STAYS_NS);
         now = it.setbacks.until;
-        assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
+        assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
         assert_eq!(it.setbacks.until, now + 2 * STAYS_NS);
         now = it.setbacks.until;
         let long = vec![0.9; (3 * STAYS_NS / WINDOW_NS) as usize];
@@ -262,13 +281,13 @@ mod tests {
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(0.4)));
         for (share, stays) in [(0.05, true), (0.03, false)] {
             it.is_at_home(now, true, 7);
-            now += WINDOW_NS;
-            it.is_at_home(now, true, 7 + (share * WINDOW_NS as f64) as u64);
+            now += HARDLY_NS;
+            it.is_at_home(now, true, 7 + (share * HARDLY_NS as f64) as u64);
             assert_eq!(it.stays(now), stays);
         }
         let short = vec![0.1; (MISLED_NS / WINDOW_NS) as usize - 1];
         assert!(!judged(&mut it, &mut now, &short, Some(1.0)));
-        assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(1.0)));
+        assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
         assert_eq!(it.setbacks.until - now, 2 * STAYS_NS, "longer, as ever");
     }
 
@@ -276,7 +295,7 @@ mod tests {
     fn what_is_idle_is_what_the_last_moments_were() {
         let mut idle = IdleCpus::default();
         let mut follow = |times: usize, spare, work| {
-            (0..times).for_each(|_| idle.follow(5_000_000, spare, 1, 0.01, work));
+            (0..times).for_each(|_| idle.follow(5_000_000, spare, 1, 0.01, at_work(work)));
             (idle.offer(true).is_some(), idle.are_wanted())
         };
         assert_eq!(follow(1, 1, 0), (false, false));
@@ -289,7 +308,10 @@ mod tests {
     fn what_a_primary_that_sleeps_leaves_of_its_processor_is_for_one_home() {
         let follow = |work| {
             let mut idle = IdleCpus::default();
-            (0..40).for_each(|_| idle.follow(10_000_000, 0, 1, 0.6, work));
+            (0..400).for_each(|_| idle.follow(10_000_000, 0, 1, 0.6, at_work(work)));
+            // What it is thought to leave with guests aboard takes longer to count.
+            let guests = Homes { aboard: true, ..at_work(work) };
+            (0..10).for_each(|_| idle.follow(10_000_000, 0, 1, 0.0, guests));
             (idle.offer(true).map(|part| (part * 10.0).round()), idle.are_wanted())
         };
         assert_eq!([0, 1, 2].map(follow), [(Some(6.0), false), (None, false), (None, true)]);

@@ -5,6 +5,7 @@ use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::gauges;
+use crate::supervisor::idle_cpus::Homes;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{RoundCensus, Supervisor, wake_home};
@@ -110,7 +111,8 @@ impl Supervisor {
             }
         }
         census.parked = parked as usize;
-        self.follow_idle_cpus(census.at_work);
+        let aboard = census.aboard.iter().any(|guests| *guests > 0);
+        self.follow_idle_cpus(Homes { with_work: census.at_work, aboard });
         census
     }
 
