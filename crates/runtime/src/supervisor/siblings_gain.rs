@@ -69,8 +69,12 @@ impl Rests {
         *self = Self::default();
     }
 
-    /// Twice in a row begins a pause; after one, once is enough.
+    /// Twice in a row begins a pause; after one, once is enough. Trials of other hosts that end
+    /// while they pause say nothing new.
     fn gained_little(&mut self, now: u64) {
+        if self.pauses(now) {
+            return;
+        }
         let tried = if self.until > 0 { now.saturating_sub(self.until) } else { 0 };
         if self.until > 0 || self.failed {
             self.until = now + (PAUSE_TRIALS * tried).clamp(PAUSE_NS, PAUSE_MOST_NS);
@@ -146,7 +150,7 @@ impl Supervisor {
 
     fn time_turns_of(&mut self, slot: usize, area: &'static Area, tid: i32) {
         let (now, rests, switch) = (self.now, self.siblings_rest(), self.switch_ticks());
-        let SiblingsGain { trials, rests: pauses, .. } = &mut self.siblings_gain;
+        let SiblingsGain { trials, rests: outcomes, .. } = &mut self.siblings_gain;
         let Some(it) = trials.as_mut().map(|all| &mut all[slot]) else { return };
         let guests = area.supervisor.guests.load(Relaxed);
         if it.tid != tid || it.trial == Trial::None && (guests == 0 || rests) {
@@ -168,7 +172,7 @@ impl Supervisor {
                 (it.trial, it.at) = (Trial::None, now + SOON_NS);
                 let obeyed = area.counting.obeyed() == area.orders.order.load(Relaxed);
                 if obeyed && area.counting.torn() >= TORN_LAPS {
-                    pauses.gained_little(now);
+                    outcomes.gained_little(now);
                 }
                 order(area, GUESTS | SPINS);
             }
@@ -184,10 +188,10 @@ impl Supervisor {
                 let contexts = 1.0 + f64::midpoint(f64::from(it.guests), f64::from(guests));
                 match round.map(|round| gain(contexts, it.alone, round, switch)) {
                     Some(gained) if gained < GAIN => {
-                        pauses.gained_little(now);
+                        outcomes.gained_little(now);
                         it.at = now + SOON_NS;
                     }
-                    Some(_) => pauses.gained(),
+                    Some(_) => outcomes.gained(),
                     None => {}
                 }
             }
@@ -220,6 +224,11 @@ mod tests {
             now += trial_ns;
             it.gained_little(now);
             pauses.push(if it.pauses(now) { (it.until - now) / 1_000_000 } else { 0 });
+            let until = it.until;
+            if it.pauses(now) {
+                it.gained_little(now + 1);
+            }
+            assert_eq!(it.until, until, "another host's trial");
             now = now.max(it.until);
         }
         assert_eq!(pauses, [0, 250, 250, 800, 2000, 250]);
