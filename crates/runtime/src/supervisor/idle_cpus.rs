@@ -27,8 +27,8 @@ const GOOD_ENOUGH: f64 = 0.75;
 const SLOWEST: f64 = 3.0;
 /// How many processors are idle is a mean of the last moments,
 const MEAN_OF_NS: f64 = 40_000_000.0;
-/// and how much of its own the primary leaves idle one of a longer time: a server that is behind
-/// with its answers has no idle time, and would have less with a guest aboard.
+/// and how much of its own a server leaves idle one of a longer time: when it is behind with its
+/// answers it has no idle time, and would have less with a guest aboard.
 const MEAN_OF_GAPS_NS: f64 = 400_000_000.0;
 /// With guests aboard it is not seen how much that would be without them, only estimated.
 const MEAN_OF_GUESSED_GAPS_NS: f64 = 4_000_000_000.0;
@@ -47,12 +47,25 @@ const HARDLY_NS: u64 = 500_000_000;
 /// and is not sent there for this long.
 const MISLED_NS: u64 = 1_000_000_000;
 
+/// A thread that sleeps for more of its time is none of a server that is awake now and then.
+const ONLY_SLEEPS: f64 = 0.98;
+
 /// Homes in a round.
 #[derive(Clone, Copy)]
 pub(crate) struct Homes {
     pub(crate) with_work: u32,
     /// Some are guests now.
     pub(crate) aboard: bool,
+}
+
+/// The primary's own processors in a round.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnCpus {
+    many: u32,
+    /// The part of them that it leaves idle.
+    gap: f64,
+    /// It sleeps and wakes up often, or would without guests.
+    serves: bool,
 }
 
 /// How many processors have no work, in the mean of the last moments.
@@ -69,13 +82,18 @@ pub(crate) struct IdleCpus {
 
 impl IdleCpus {
     /// For the last `passed` nanoseconds there were this many processors without a thread of the
-    /// primary, `its` with one that left the part `gap` of them idle, and such homes.
-    pub(crate) fn follow(&mut self, passed: u64, spare: u32, its: u32, gap: f64, homes: Homes) {
+    /// primary, those with one, and such homes.
+    pub(crate) fn follow(&mut self, passed: u64, spare: u32, its: OwnCpus, homes: Homes) {
         let mean = |is: &mut f64, now: f64, of: f64| *is += (passed as f64 / of).min(1.0) * (now - *is);
-        mean(&mut self.gap, gap, if homes.aboard { MEAN_OF_GUESSED_GAPS_NS } else { MEAN_OF_GAPS_NS });
+        let of = match its.serves {
+            true if homes.aboard => MEAN_OF_GUESSED_GAPS_NS,
+            true => MEAN_OF_GAPS_NS,
+            false => MEAN_OF_NS,
+        };
+        mean(&mut self.gap, its.gap, of);
         let now = f64::from(spare) - f64::from(homes.with_work);
         mean(&mut self.spare, now, MEAN_OF_NS);
-        mean(&mut self.any, now + f64::from(its), MEAN_OF_NS);
+        mean(&mut self.any, now + f64::from(its.many), MEAN_OF_NS);
     }
 
     /// The part of one that a further thread would get, which may use those without a thread of the
@@ -160,10 +178,16 @@ impl Supervisor {
         (1.0 - pattern.sleep_share(), lost.min(1.0))
     }
 
-    /// A thread of the primary is awake: takes note of what it uses of a processor.
-    pub(crate) fn uses_cpu(&mut self, area: &Area) {
-        let (awake, lost) = self.awake_share(area);
-        self.busy += awake * (1.0 - lost);
+    /// A thread of the primary, which sleeps now or not: takes note of what it uses of a processor.
+    pub(crate) fn uses_cpu(&mut self, area: &Area, asleep: bool) {
+        if !asleep {
+            let (awake, lost) = self.awake_share(area);
+            self.busy += awake * (1.0 - lost);
+        }
+        let Some(pattern) = self.sleep_patterns.as_ref().map(|all| &all[self.region.slot_of(area)]) else {
+            return;
+        };
+        self.serves |= pattern.would_sleep(self.now) && pattern.sleep_share() < ONLY_SLEEPS;
     }
 
     /// Whether a home finds a processor that is idle now and then.
@@ -176,9 +200,9 @@ impl Supervisor {
     pub(crate) fn follow_idle_cpus(&mut self, homes: Homes) {
         let passed = self.now.saturating_sub(self.looked_at);
         let spare = self.processes.spare_cpus();
-        let its = self.processes.allowed().without(spare).count();
-        let gap = (1.0 - self.busy / f64::from(its.max(1))).clamp(0.0, 1.0);
-        self.idle_cpus.follow(passed, spare.count(), its, gap, homes);
+        let many = self.processes.allowed().without(spare).count();
+        let gap = (1.0 - self.busy / f64::from(many.max(1))).clamp(0.0, 1.0);
+        self.idle_cpus.follow(passed, spare.count(), OwnCpus { many, gap, serves: self.serves }, homes);
     }
 
     /// Whether a home's thread stays on a processor that would be idle without it.
@@ -238,6 +262,10 @@ impl Supervisor {
 mod tests {
     use super::*;
 
+    fn its(gap: f64, serves: bool) -> OwnCpus {
+        OwnCpus { many: 1, gap, serves }
+    }
+
     fn at_work(with_work: u32) -> Homes {
         Homes { with_work, aboard: false }
     }
@@ -295,7 +323,7 @@ mod tests {
     fn what_is_idle_is_what_the_last_moments_were() {
         let mut idle = IdleCpus::default();
         let mut follow = |times: usize, spare, work| {
-            (0..times).for_each(|_| idle.follow(5_000_000, spare, 1, 0.01, at_work(work)));
+            (0..times).for_each(|_| idle.follow(5_000_000, spare, its(0.01, false), at_work(work)));
             (idle.offer(true).is_some(), idle.are_wanted())
         };
         assert_eq!(follow(1, 1, 0), (false, false));
@@ -305,13 +333,23 @@ mod tests {
     }
 
     #[test]
+    fn who_begins_to_compute_offers_nothing_soon() {
+        let mut idle = IdleCpus::default();
+        let guests = Homes { aboard: true, ..at_work(0) };
+        (0..40).for_each(|_| idle.follow(10_000_000, 0, its(1.0, false), guests));
+        assert!(idle.offer(false).is_some());
+        (0..20).for_each(|_| idle.follow(10_000_000, 0, its(0.0, false), guests));
+        assert!(idle.offer(false).is_none());
+    }
+
+    #[test]
     fn what_a_primary_that_sleeps_leaves_of_its_processor_is_for_one_home() {
         let follow = |work| {
             let mut idle = IdleCpus::default();
-            (0..400).for_each(|_| idle.follow(10_000_000, 0, 1, 0.6, at_work(work)));
+            (0..400).for_each(|_| idle.follow(10_000_000, 0, its(0.6, true), at_work(work)));
             // What it is thought to leave with guests aboard takes longer to count.
             let guests = Homes { aboard: true, ..at_work(work) };
-            (0..10).for_each(|_| idle.follow(10_000_000, 0, 1, 0.0, guests));
+            (0..10).for_each(|_| idle.follow(10_000_000, 0, its(0.0, true), guests));
             (idle.offer(true).map(|part| (part * 10.0).round()), idle.are_wanted())
         };
         assert_eq!([0, 1, 2].map(follow), [(Some(6.0), false), (None, false), (None, true)]);

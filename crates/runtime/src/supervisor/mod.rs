@@ -162,6 +162,8 @@ pub(crate) struct Supervisor {
     idle_cpus: idle_cpus::IdleCpus,
     /// How many processors the primary's threads use, of those that are awake.
     busy: f64,
+    /// A thread of it sleeps and wakes up often.
+    serves: bool,
     /// When the round before this one was.
     looked_at: u64,
     /// The CPU time that the supervisor has had, and what the last round took of it.
@@ -255,6 +257,7 @@ impl Supervisor {
             stays,
             idle_cpus: idle_cpus::IdleCpus::default(),
             busy: 0.0,
+            serves: false,
             looked_at: now,
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,
@@ -291,6 +294,7 @@ impl Supervisor {
             self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.busy = 0.0;
+            self.serves = false;
             self.apart = 0;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);

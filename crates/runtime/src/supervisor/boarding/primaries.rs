@@ -51,9 +51,7 @@ impl Supervisor {
                 row.guests.store(guests, Relaxed);
             }
             let slot = self.region.slot_of(area);
-            if area.supervisor.slept.load(Relaxed) != ASLEEP {
-                self.uses_cpu(area);
-            }
+            self.uses_cpu(area, area.supervisor.slept.load(Relaxed) == ASLEEP);
             // A carrier's thread waits for nobody: it works for those who would be parked for it.
             if self.page.carrier == 0 && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.supervisor.cpu.load(Relaxed));
