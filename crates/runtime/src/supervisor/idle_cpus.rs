@@ -41,7 +41,8 @@ const WANTED: f64 = 0.5;
 /// It stays at home for this long at first: each trial aboard takes what a server answers later, as
 /// long as nobody knows how much that is.
 const STAYS_NS: u64 = 4_000_000_000;
-/// At home it hardly gets on where it gets less than this part of what it was offered, for so long,
+/// At home it hardly gets on where it gets less than this part of what it was offered, for so long
+/// beside a server, which may be behind with its answers,
 const HARDLY: f64 = 0.1;
 const HARDLY_NS: u64 = 500_000_000;
 /// and is not sent there for this long.
@@ -121,8 +122,10 @@ pub(crate) struct StayAtHome {
     setbacks: Setbacks<STAYS_NS>,
     /// Nothing is judged before: it went home for a processor that others had.
     misled_until: u64,
-    /// It went home for this part of a processor at least.
+    /// It went home for this part of a processor at least,
     least: f64,
+    /// of one that the primary is on.
+    in_gaps: bool,
     /// At home it has had work since then, and this much CPU time up to then.
     works_since: u64,
     ran: u64,
@@ -140,7 +143,7 @@ impl StayAtHome {
             self.works_since = 0;
         } else if self.works_since == 0 {
             (self.works_since, self.ran) = (now, ran);
-        } else if gone >= HARDLY_NS {
+        } else if gone >= if self.in_gaps { HARDLY_NS } else { WINDOW_NS } {
             if (ran.saturating_sub(self.ran) as f64) < self.least * gone as f64 {
                 (self.setbacks.until, self.misled_until) = (now, now + MISLED_NS);
             }
@@ -158,7 +161,7 @@ impl StayAtHome {
         }
         if offer.is_none_or(|offer| worth_ns >= GOOD_ENOUGH * offer * aboard) {
             self.setbacks.went_well(now);
-        } else if self.setbacks.pause_ns > 0 {
+        } else if self.in_gaps && self.setbacks.pause_ns > 0 {
             self.setbacks.begin(now);
         } else {
             self.setbacks.went_badly(now);
@@ -250,6 +253,7 @@ impl Supervisor {
         let taken_ns = core::mem::take(&mut its.taken_ns);
         let worth_ns =
             worth_ns.min(awake * its.aboard_ns as f64) - if may_use_spare { 0.0 } else { taken_ns };
+        its.in_gaps = !may_use_spare;
         its.judge(self.now, worth_ns, offer);
         if its.stays(self.now) {
             home.own().recall.store(trip::FREE as u32, Relaxed);
@@ -281,7 +285,7 @@ mod tests {
 
     #[test]
     fn who_gets_on_badly_twice_in_a_row_stays_at_home_longer_each_time() {
-        let (mut it, mut now) = (StayAtHome::default(), 0);
+        let (mut it, mut now) = (StayAtHome { in_gaps: true, ..StayAtHome::default() }, 0);
         assert!(!judged(&mut it, &mut now, &[0.1, 0.9, 0.1], Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
         assert_eq!(it.setbacks.until, now + STAYS_NS);
@@ -297,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_processor_is_held_against_a_part_of_the_pace() {
-        let (mut it, mut now) = (StayAtHome::default(), 0);
+        let (mut it, mut now) = (StayAtHome { in_gaps: true, ..StayAtHome::default() }, 0);
         assert!(!judged(&mut it, &mut now, &[0.3; 9], Some(0.3)));
         assert!(!judged(&mut it, &mut now, &[0.0; 9], None));
         assert!(judged(&mut it, &mut now, &[0.3; 2], Some(0.5)));
@@ -305,7 +309,7 @@ mod tests {
 
     #[test]
     fn who_starves_at_home_is_not_sent_there_again_for_as_long() {
-        let (mut it, mut now) = (StayAtHome::default(), 0);
+        let (mut it, mut now) = (StayAtHome { in_gaps: true, ..StayAtHome::default() }, 0);
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(0.4)));
         for (share, stays) in [(0.05, true), (0.03, false)] {
             it.is_at_home(now, true, 7);
