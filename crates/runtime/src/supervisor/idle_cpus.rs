@@ -59,6 +59,15 @@ pub(crate) struct Homes {
     pub(crate) aboard: bool,
 }
 
+/// What the primary's threads do in a round.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct OwnUse {
+    /// How many processors they use, those that are awake.
+    busy: f64,
+    /// One of them sleeps and wakes up often.
+    serves: bool,
+}
+
 /// The primary's own processors in a round.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnCpus {
@@ -185,12 +194,12 @@ impl Supervisor {
     pub(crate) fn uses_cpu(&mut self, area: &Area, asleep: bool) {
         if !asleep {
             let (awake, lost) = self.awake_share(area);
-            self.busy += awake * (1.0 - lost);
+            self.its_use.busy += awake * (1.0 - lost);
         }
         let Some(pattern) = self.sleep_patterns.as_ref().map(|all| &all[self.region.slot_of(area)]) else {
             return;
         };
-        self.serves |= pattern.would_sleep(self.now) && pattern.sleep_share() < ONLY_SLEEPS;
+        self.its_use.serves |= pattern.would_sleep(self.now) && pattern.sleep_share() < ONLY_SLEEPS;
     }
 
     /// Whether a home finds a processor that is idle now and then.
@@ -204,8 +213,13 @@ impl Supervisor {
         let passed = self.now.saturating_sub(self.looked_at);
         let spare = self.processes.spare_cpus();
         let many = self.processes.allowed().without(spare).count();
-        let gap = (1.0 - self.busy / f64::from(many.max(1))).clamp(0.0, 1.0);
-        self.idle_cpus.follow(passed, spare.count(), OwnCpus { many, gap, serves: self.serves }, homes);
+        let gap = (1.0 - self.its_use.busy / f64::from(many.max(1))).clamp(0.0, 1.0);
+        self.idle_cpus.follow(
+            passed,
+            spare.count(),
+            OwnCpus { many, gap, serves: self.its_use.serves },
+            homes,
+        );
     }
 
     /// Whether a home's thread stays on a processor that would be idle without it.

@@ -160,10 +160,8 @@ pub(crate) struct Supervisor {
     /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
     stays: Option<&'static mut [idle_cpus::StayAtHome; crate::layout::region::SLOTS]>,
     idle_cpus: idle_cpus::IdleCpus,
-    /// How many processors the primary's threads use, of those that are awake.
-    busy: f64,
-    /// A thread of it sleeps and wakes up often.
-    serves: bool,
+    /// In this round.
+    its_use: idle_cpus::OwnUse,
     /// When the round before this one was.
     looked_at: u64,
     /// The CPU time that the supervisor has had, and what the last round took of it.
@@ -256,8 +254,7 @@ impl Supervisor {
             apart: 0,
             stays,
             idle_cpus: idle_cpus::IdleCpus::default(),
-            busy: 0.0,
-            serves: false,
+            its_use: idle_cpus::OwnUse::default(),
             looked_at: now,
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,
@@ -293,8 +290,7 @@ impl Supervisor {
             self.switches.awaited = false;
             self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
-            self.busy = 0.0;
-            self.serves = false;
+            self.its_use = idle_cpus::OwnUse::default();
             self.apart = 0;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
