@@ -4,9 +4,9 @@
 //! nothing for as long as it is there, while a processor that its own thread may use is idle: all
 //! the time, or, where it is the primary's own, whenever that sleeps, as a server does between two
 //! requests. What its turns aboard are worth, gauges say ([`super::gauges`]). Where that is less
-//! than a good part of what the idle processor offers, twice in a row (after that once), it goes
-//! home and is not boarded for a while, which doubles each time; less if others need that processor
-//! before, or have it.
+//! than a good part of what the idle processor offers, twice in a row, it goes home and is not
+//! boarded for a while, which doubles each time; less if others need that processor before, or have
+//! it. Beside a server once is enough after the first time: a trial makes it fall behind.
 
 use crate::counting::count::GUESTS;
 use crate::layout::area::Area;
