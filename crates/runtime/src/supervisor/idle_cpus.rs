@@ -135,8 +135,10 @@ pub(crate) struct StayAtHome {
     least: f64,
     /// of one that the primary is on.
     in_gaps: bool,
-    /// At home it has had work since then, and this much CPU time up to then.
-    works_since: u64,
+    /// When it was seen last; for how long it had work of the time that it stays, since that is
+    /// counted, and its CPU time when that began.
+    seen_at: u64,
+    had_work_ns: u64,
     ran: u64,
 }
 
@@ -147,16 +149,17 @@ impl StayAtHome {
 
     /// It is at home, and has work or not, and had this much CPU time.
     fn is_at_home(&mut self, now: u64, has_work: bool, ran: u64) {
-        let gone = now.saturating_sub(self.works_since);
-        if !self.stays(now) || !has_work {
-            self.works_since = 0;
-        } else if self.works_since == 0 {
-            (self.works_since, self.ran) = (now, ran);
-        } else if gone >= if self.in_gaps { HARDLY_NS } else { WINDOW_NS } {
-            if (ran.saturating_sub(self.ran) as f64) < self.least * gone as f64 {
+        let passed = now.saturating_sub(core::mem::replace(&mut self.seen_at, now));
+        if !self.stays(now) {
+            (self.had_work_ns, self.ran) = (0, ran);
+        } else if has_work {
+            self.had_work_ns += passed;
+        }
+        if self.had_work_ns >= if self.in_gaps { HARDLY_NS } else { WINDOW_NS } {
+            if (ran.saturating_sub(self.ran) as f64) < self.least * self.had_work_ns as f64 {
                 (self.setbacks.until, self.misled_until) = (now, now + MISLED_NS);
             }
-            self.works_since = 0;
+            (self.had_work_ns, self.ran) = (0, ran);
         }
     }
 
@@ -222,12 +225,12 @@ impl Supervisor {
         );
     }
 
-    /// Whether a home's thread stays on a processor that would be idle without it.
-    pub(crate) fn stays_at_home(&mut self, slot: usize, home: &Area) -> bool {
+    /// Whether a home's thread, which has work or not, stays on a processor that would be idle
+    /// without it.
+    pub(crate) fn stays_at_home(&mut self, slot: usize, home: &Area, has_work: bool) -> bool {
         let wanted = self.idle_cpus.are_wanted();
         let Some(all) = self.stays.as_mut() else { return false };
-        let words = &home.supervisor;
-        all[slot].is_at_home(self.now, words.has_work.load(Relaxed) != 0, words.home_ran.load(Relaxed));
+        all[slot].is_at_home(self.now, has_work, home.supervisor.home_ran.load(Relaxed));
         if wanted {
             all[slot].setbacks.until = self.now.min(all[slot].setbacks.until);
         }
@@ -249,6 +252,7 @@ impl Supervisor {
             *its = StayAtHome { tid, ..StayAtHome::default() };
             home.gauge_notes().take_worth(0.0);
         }
+        its.seen_at = self.now;
         its.aboard_ns += passed;
         its.taken_ns += lost * awake * passed as f64;
         if its.aboard_ns < WINDOW_NS || home.own().recall.load(Relaxed) != 0 {
@@ -325,10 +329,15 @@ mod tests {
     fn who_starves_at_home_is_not_sent_there_again_for_as_long() {
         let (mut it, mut now) = (StayAtHome { in_gaps: true, ..StayAtHome::default() }, 0);
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(0.4)));
+        (it.seen_at, it.ran) = (now, 7);
+        let mut ran = 7;
         for (share, stays) in [(0.05, true), (0.03, false)] {
-            it.is_at_home(now, true, 7);
-            now += HARDLY_NS;
-            it.is_at_home(now, true, 7 + (share * HARDLY_NS as f64) as u64);
+            // It waits for input now and then.
+            for has_work in [false, true, false, true] {
+                now += HARDLY_NS / 2;
+                ran += u64::from(has_work) * (share * HARDLY_NS as f64 / 2.0) as u64;
+                it.is_at_home(now, has_work, ran);
+            }
             assert_eq!(it.stays(now), stays);
         }
         let short = vec![0.1; (MISLED_NS / WINDOW_NS) as usize - 1];

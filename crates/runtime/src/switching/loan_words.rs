@@ -20,9 +20,12 @@ pub(crate) struct LoanWords {
     /// Nanoseconds to be lent at the next visit to the control context. The supervisor's; the
     /// thread takes it.
     pub(crate) slice: AtomicU64,
-    /// Nanoseconds that its thread has lent, and how often it slept for that. The thread's.
+    /// Nanoseconds that its thread has lent, and how often. The thread's.
     pub(crate) lent: AtomicU64,
     pub(crate) times: AtomicU32,
+    /// How often it slept for that: never, where the home was quicker, or more than once. The
+    /// thread's.
+    pub(crate) slept: AtomicU32,
     /// The thread sleeps for a home.
     pub(crate) lending: AtomicU32,
     /// Home: nanoseconds of visits since it boarded; the supervisor takes them. Visits in all.
@@ -39,7 +42,7 @@ impl LoanWords {
         for word in [&self.slice, &self.lent, &self.visited, &self.visits] {
             word.store(0, Relaxed);
         }
-        for word in [&self.times, &self.lending, &self.late, &self.without] {
+        for word in [&self.times, &self.slept, &self.lending, &self.late, &self.without] {
             word.store(0, Relaxed);
         }
         self.allowance.store(0, Relaxed);

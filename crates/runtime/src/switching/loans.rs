@@ -26,6 +26,7 @@ use crate::layout::region::Region;
 use crate::switching::links;
 use crate::switching::loan_words::{BESIDES_NS, LONG_SLICE_NS, SLICE_NS};
 use crate::sys;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use runtime_abi::control::trip;
 
@@ -58,7 +59,7 @@ pub(crate) fn visit(area: &'static Area, guest: &'static Context, why: usize) ->
         if over || guest.state.load(Acquire) != state::VISITING {
             break;
         }
-        sys::futex_wait_for(&guest.state, state::VISITING, SLICE_NS - spent);
+        sleep(area, &guest.state, state::VISITING, SLICE_NS - spent);
     }
     let late = guest.state.compare_exchange(state::VISITING, state::LEAVING, AcqRel, Acquire).is_ok();
     let spent = pay(area, begin);
@@ -117,6 +118,14 @@ fn is_often_late(home: &Area) -> bool {
     without > 0
 }
 
+/// Sleeps as long as the word has that value, for so long at most.
+fn sleep(area: &Area, word: &AtomicU32, value: u32, nanoseconds: u64) {
+    if sys::futex_wait_for(word, value, nanoseconds) {
+        let slept = &area.loans().slept;
+        slept.store(slept.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}
+
 /// The loan is over: what it took is counted, and charged by the supervisor.
 fn pay(area: &Area, begin: u64) -> u64 {
     let spent = sys::now_ns().saturating_sub(begin);
@@ -139,7 +148,7 @@ pub(crate) fn slice(area: &Area) {
     let (begin, parked) = (sys::now_ns(), region.parked.load(Acquire));
     region.lenders.fetch_add(1, SeqCst);
     area.loans().lending.store(1, Release);
-    sys::futex_wait_for(&region.parked, parked, ordered);
+    sleep(area, &region.parked, parked, ordered);
     region.lenders.fetch_sub(1, SeqCst);
     pay(area, begin);
 }
@@ -158,7 +167,7 @@ pub(crate) fn idle(area: &Area) {
         if has_guests || is_wanted || !area.thread.aside.load(Relaxed).is_null() {
             break;
         }
-        sys::futex_wait_for(&region.offers, offers, IDLE_NS);
+        sleep(area, &region.offers, offers, IDLE_NS);
     }
     area.loans().lending.store(0, Release);
 }

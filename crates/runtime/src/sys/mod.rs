@@ -328,12 +328,12 @@ pub(crate) fn futex_wait(word: &AtomicU32, value: u32) {
     unsafe { syscall(nr::FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, 0, 0, 0]) };
 }
 
-/// The same, for `nanoseconds` at most.
-pub(crate) fn futex_wait_for(word: &AtomicU32, value: u32, nanoseconds: u64) {
+/// The same, for `nanoseconds` at most. Whether it slept: the word had that value.
+pub(crate) fn futex_wait_for(word: &AtomicU32, value: u32, nanoseconds: u64) -> bool {
     let time = [nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000];
     let (at, time) = (word.as_ptr() as usize, time.as_ptr() as usize);
     // SAFETY: the kernel reads the word and one timespec.
-    unsafe { syscall(nr::FUTEX, [at, FUTEX_WAIT, value as usize, time, 0, 0]) };
+    unsafe { syscall(nr::FUTEX, [at, FUTEX_WAIT, value as usize, time, 0, 0]) != -(EAGAIN as isize) }
 }
 
 pub(crate) fn futex_wake(word: &AtomicU32) {

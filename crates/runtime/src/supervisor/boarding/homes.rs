@@ -192,8 +192,9 @@ impl Supervisor {
         match own.state.load(Acquire) {
             state::HOME => {
                 let starves = self.starves(area);
-                census.at_work += area.supervisor.has_work.load(Relaxed);
-                let stays = self.stays_at_home(slot, area);
+                let has_work = area.supervisor.has_work.load(Relaxed);
+                census.at_work += has_work;
+                let stays = self.stays_at_home(slot, area, has_work != 0);
                 census.staying += u32::from(stays);
                 // It is there for what others leave of a processor, and content with that.
                 if starves && !stays {
@@ -227,7 +228,7 @@ impl Supervisor {
                 }
                 census.away = true;
                 let banned =
-                    Bans::of(area).hold(self.now) || is_called(area) || self.stays_at_home(slot, area);
+                    Bans::of(area).hold(self.now) || is_called(area) || self.stays_at_home(slot, area, false);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);

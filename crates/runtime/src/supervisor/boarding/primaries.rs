@@ -164,7 +164,7 @@ impl Supervisor {
                 let pattern = &mut patterns[slot];
                 let state = pattern.poll(self.now, tid, asleep || stopped, ran, guests > 0);
                 if pattern.is_doubtful(self.now) {
-                    let lent = u64::from(area.loans().times.load(Relaxed));
+                    let lent = u64::from(area.loans().slept.load(Relaxed)) + u64::from(lends);
                     pattern.slept(self.now, Processes::sleeps(area).map(|times| times.saturating_sub(lent)));
                 }
                 state

@@ -18,6 +18,8 @@ const ASLEEP_SHARE_WITH_GUESTS: f64 = 0.85;
 const SLEEPS_OFTEN_FROM: f64 = 0.1;
 /// And no more below this share.
 const SLEEPS_OFTEN_UNTIL: f64 = 0.05;
+/// Below this share it makes no difference whether it sleeps.
+const SLEEPS_HARDLY: f64 = 0.02;
 /// It may not sleep for this long only because guests keep it busy.
 const BUSY_WITH_GUESTS_NS: u64 = 1_000_000_000;
 /// The share asleep is of about this much time.
@@ -106,6 +108,8 @@ pub(crate) struct SleepPattern {
     pub(crate) often: bool,
     /// When it did last.
     often_at: u64,
+    /// When its share of sleep was learned last.
+    learned_at: u64,
     lately: Lately,
     /// It sleeps now and then, and other threads are on its processor.
     pub(crate) crowded: bool,
@@ -171,30 +175,34 @@ impl SleepPattern {
         let stayed = !asleep && ran.times == self.exact.times;
         let share = if stayed { 0.0 } else { (1.0 - busy as f64 / gone).clamp(0.0, 1.0) };
         self.asleep += (share - self.asleep) * (gone / SLEEP_MEMORY_NS).min(1.0);
-        (self.exact_at, self.exact) = (now, ran);
+        (self.exact_at, self.exact, self.learned_at) = (now, ran, now);
         self.often = self.asleep > if self.often { SLEEPS_OFTEN_UNTIL } else { SLEEPS_OFTEN_FROM };
         if self.often {
             self.often_at = now;
         }
     }
 
-    /// Whether the kernel is asked how often it went to sleep: before anything is known of it, and
-    /// while it seems to sleep often.
+    /// Whether the kernel is asked how often it went to sleep: before anything is known of it, when
+    /// it seems to have slept, and while it seems to sleep often.
     pub(crate) fn is_doubtful(&self, now: u64) -> bool {
         self.asked_at == 0
+            || self.asleep > SLEEPS_HARDLY && self.learned_at == now
             || (self.often || self.crowded) && now.saturating_sub(self.asked_at) > NEARLY_EXACT_NS / 2
     }
 
     /// It went to sleep `times` times up to now, if the kernel tells. A thread that never did
     /// meanwhile does not sleep often, whatever is missing of its time: a hypervisor that takes the
     /// processor away leaves no other trace in its CPU time.
+    ///
+    /// What it slept for others is not in `times`; while it does, one of its own may not be either.
     pub(crate) fn slept(&mut self, now: u64, times: Option<u64>) {
         let sleeps = times.map_or(0, |times| times + 1);
-        if sleeps != 0 && sleeps == self.sleeps {
+        let one_less = sleeps != 0 && sleeps + 1 == self.sleeps;
+        if sleeps != 0 && (sleeps == self.sleeps || one_less) {
             (self.asleep, self.often, self.often_at) = (0.0, false, 0);
             (self.crowded, self.lately) = (false, Lately::default());
         }
-        (self.asked_at, self.sleeps) = (now, sleeps);
+        (self.asked_at, self.sleeps) = (now, sleeps + u64::from(one_less));
     }
 
     /// Whether other threads are on its processor, by how long it waits for it.
@@ -423,26 +431,37 @@ mod tests {
     }
 
     /// Of a thread that runs all the time, on a processor of which a hypervisor takes a quarter and
-    /// others a moment now and then: whether it is taken for one that naps, where the kernel says
-    /// that it went to sleep so often in each 0.1 s.
-    fn robbed(sleeps: Option<u64>) -> bool {
-        let (mut naps, mut often) = (SleepPattern::default(), 0);
+    /// others a moment now and then: whether it is taken for one that naps, and for how much of its
+    /// time, where the kernel says that it went to sleep so often up to each millisecond.
+    fn robbed(sleeps: impl Fn(u64) -> Option<u64>) -> (bool, f64) {
+        let (mut naps, mut often, mut most) = (SleepPattern::default(), 0, 0.0_f64);
         for ms in 1..3000_u64 {
             let now = 1_000_000 * ms;
             let told = CpuTime { ns: now / 4 * 3, waited: ms * 1000, times: 1 + ms / 50 };
             naps.poll(now, 1, false, Some(told), true);
             if naps.is_doubtful(now) {
-                naps.slept(now, sleeps.map(|each| 7 + ms / 100 * each));
+                naps.slept(now, sleeps(ms));
             }
-            often += usize::from(naps.often && ms > 500);
+            if ms > 500 {
+                often += usize::from(naps.often);
+                most = most.max(naps.sleep_share());
+            }
         }
-        often > 100
+        (often > 100, most)
     }
 
     #[test]
     fn who_is_robbed_of_its_processor_does_not_nap() {
-        assert!(!robbed(Some(0)));
-        assert!(robbed(Some(1)) && robbed(None), "who sleeps, or may");
+        assert_eq!(robbed(|_| Some(7)), (false, 0.0));
+        assert!(robbed(|ms| Some(7 + ms / 100)).0 && robbed(|_| None).0, "who sleeps, or may");
+    }
+
+    #[test]
+    fn one_that_is_not_told_for_a_moment_is_no_nap() {
+        assert_eq!(robbed(|ms| Some(7 - ms / 10 % 2)), (false, 0.0));
+        // More than one: they are counted from there.
+        assert!(robbed(|ms| Some(9000 - ms / 5)).0);
+        assert_eq!(robbed(|ms| Some(if ms < 250 { 9 } else { 7 })), (false, 0.0));
     }
 
     #[test]
