@@ -237,15 +237,17 @@ int main(void) {
 }
 "#;
 
-/// What a command prints alone, and beside a primary, both on these CPUs; and whether its libc had
+/// What a command prints alone, and beside a primary, on one CPU or all; and whether its libc had
 /// twins.
-fn both(place: &Place, cpus: &str, command: &[&str]) -> (String, String, bool) {
+fn both(place: &Place, one_cpu: bool, command: &[&str]) -> (String, String, bool) {
     let alone = place.command(command[0]).args(&command[1..]).output().unwrap();
-    let mut harvest = place.command("taskset");
-    harvest.args(["-c", cpus, env!("CARGO_BIN_EXE_gleaner"), "harvest", "-q", "--max-slowdown", "100%"]);
-    harvest.args(["--libraries", "all", "--scavenger-out", "out"]);
-    let output =
-        harvest.args(["--scavenger", &command.join(" "), "--", "./primary", "out"]).output().unwrap();
+    let mut harvest = place.command(env!("CARGO_BIN_EXE_gleaner"));
+    harvest.args(["harvest", "-q", "--max-slowdown", "100%", "--libraries", "all", "--scavenger-out", "out"]);
+    harvest.args(["--scavenger", &command.join(" "), "--", "./primary", "out"]);
+    if one_cpu {
+        harvest = testkit::on_one_processor(&harvest);
+    }
+    let output = harvest.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let entries = std::fs::read_dir(place.at("cache/gleaner/twins")).unwrap();
     let of_libc = entries.flatten().any(|entry| entry.path().join("libc.so.6").exists());
@@ -263,7 +265,7 @@ fn place() -> Place {
 fn threads_and_processes_are_what_they_are() {
     let place = place();
     assert!(place.compile_other("cc", "threads", &["-pthread"], THREADS));
-    let (alone, harvested, of_libc) = both(&place, "0", &["./threads"]);
+    let (alone, harvested, of_libc) = both(&place, true, &["./threads"]);
     assert_eq!(harvested, alone);
     assert!(of_libc);
 }
@@ -272,7 +274,7 @@ fn threads_and_processes_are_what_they_are() {
 fn exceptions_and_containers_are_what_they_are() {
     let place = place();
     assert!(place.compile_other("c++", "cxx", &["-pthread"], CXX));
-    let (alone, harvested, of_libc) = both(&place, "0", &["./cxx"]);
+    let (alone, harvested, of_libc) = both(&place, true, &["./cxx"]);
     assert_eq!(harvested, alone);
     assert!(of_libc);
 }
@@ -285,7 +287,7 @@ fn an_interpreter_runs_its_modules() {
     let asked = place.command("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
     let python = String::from_utf8(asked.stdout).unwrap();
     // Its loop goes home at each step, which is slow on a CPU that is never idle.
-    let (alone, harvested, of_libc) = both(&place, "0-1", &[python.trim(), "work.py"]);
+    let (alone, harvested, of_libc) = both(&place, false, &[python.trim(), "work.py"]);
     assert_eq!(harvested, alone);
     assert!(of_libc);
 }

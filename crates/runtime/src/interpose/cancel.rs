@@ -76,7 +76,7 @@ extern "C" fn cancels(thread: u64) -> usize {
         // A scavenger's thread is cancelled at home only, a sibling has no guests while that may
         // be.
         let region = area.region();
-        let primary = area.twin.guest.load(Relaxed) != 0 && region.siblings.load(Relaxed) == 0;
+        let primary = area.is_primarys() && region.siblings.load(Relaxed) == 0;
         if primary && sys::getpid() == region.primary.load(Relaxed) {
             leave_alone(region, thread, &mut CancelDeadline::default());
         }
@@ -132,7 +132,7 @@ fn leave_alone(region: &'static Region, thread: u64, patience: &mut CancelDeadli
     // It may be about to begin: then it is not known yet whose area is its.
     let begins = |area: &Area| {
         area.kind.load(Acquire) == kind::CLAIMED
-            && area.twin.guest.load(Relaxed) != 0
+            && area.is_primarys()
             && area.thread.start[0].load(Relaxed) != 0
     };
     while areas().any(begins) && region.has_supervisor() && patience.nap(region) {}

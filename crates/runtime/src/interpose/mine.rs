@@ -30,7 +30,7 @@ pub(super) fn mine_for_signals() -> Option<&'static Area> {
 /// A thread of a scavenger whose libc brings an area for each thread that it makes
 /// ([`crate::interpose::clones`]).
 pub(super) fn brings_areas(area: &Area) -> bool {
-    area.twin.guest.load(Relaxed) == 0 && area.mappings().has_seen(seen::CLONES)
+    !area.is_primarys() && area.mappings().has_seen(seen::CLONES)
 }
 
 /// Two words, which are returned in rax and rdx.

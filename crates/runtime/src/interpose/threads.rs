@@ -60,7 +60,7 @@ pub(crate) extern "C" fn begin(area: &'static Area) -> RegisterPair {
     let fs = gs::fs_base();
     area.own().fs.store(fs, Relaxed);
     area.quiet().fs.store(fs, Relaxed);
-    let primary = area.twin.guest.load(Relaxed) != 0;
+    let primary = area.is_primarys();
     if primary {
         signals::entry::begin_thread(area);
     } else {

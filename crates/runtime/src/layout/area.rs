@@ -162,7 +162,9 @@ pub(crate) struct TwinWords {
     pub(crate) scratch: [AtomicU64; 3],
     pub(crate) budget: AtomicI32,
     pub(crate) guest: AtomicU8,
-    padding: [u8; 3],
+    /// The area of a primary's thread, or a sibling's. Constant.
+    primary: AtomicU8,
+    padding: [u8; 2],
     pub(crate) leave: AtomicU64,
     pub(crate) own: AtomicPtr<Context>,
     pub(crate) passes: AtomicI64,
@@ -267,6 +269,16 @@ macro_rules! follow {
 pub(crate) use follow;
 
 impl Area {
+    /// Whether it is of a primary's thread, or a sibling's, and not a scavenger's home.
+    pub(crate) fn is_primarys(&self) -> bool {
+        self.twin.primary.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn set_primarys(&self, primary: bool) {
+        self.twin.primary.store(u8::from(primary), Ordering::Relaxed);
+        self.twin.guest.store(u8::from(primary), Ordering::Relaxed);
+    }
+
     pub(crate) fn address(&self) -> usize {
         core::ptr::from_ref(self) as usize
     }

@@ -340,7 +340,7 @@ impl Region {
         area.quiet.store(quiet, Relaxed);
         area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
         let primary = purpose.primary;
-        area.twin.guest.store(u8::from(primary), Relaxed);
+        area.set_primarys(primary);
         let sibling = primary && self.siblings.load(Relaxed) != 0;
         let leave = match (primary, sibling) {
             (_, true) => labels::sibling_leave_address(),

@@ -61,10 +61,10 @@ unsafe extern "C" fn on_signal(signal: i32, info: &SignalInfo, context: &mut Use
     let area = unsafe { gs::area() };
     // SAFETY: what the kernel passed.
     unsafe {
-        if area.twin.guest.load(Relaxed) == 0 {
-            at_home(area, signal, info, context);
-        } else {
+        if area.is_primarys() {
             in_primary(area, signal, info, context);
+        } else {
+            at_home(area, signal, info, context);
         }
     }
 }
@@ -140,7 +140,7 @@ unsafe fn at_home(area: &Area, signal: i32, info: &SignalInfo, context: &mut Use
 /// its guests.
 fn reset_if_once(area: &Area, signal: i32, action: &SigAction) {
     if action.flags & SA_RESETHAND != 0 {
-        let stays = FAULTS.contains(&signal) && area.twin.guest.load(Relaxed) != 0;
+        let stays = FAULTS.contains(&signal) && area.is_primarys();
         action::set(signal, &SigAction { handler: DEFAULT, ..*action }, stays);
         if !stays {
             // SAFETY: the default is no code of ours.
@@ -261,7 +261,7 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
     let region = creators.region();
     let purpose = AreaPurpose {
         kind: kind::CLAIMED,
-        primary: creators.twin.guest.load(Relaxed) != 0,
+        primary: creators.is_primarys(),
         row: creators.row.load(Relaxed),
         pid: sys::getpid(),
         tid: -1,

@@ -13,6 +13,9 @@
 //! misses overlap, or it computes, a round is as long as all turns one after the other, and
 //! switches come on top. A host that leaves its twins all the time, for a library's function, takes
 //! longer to hook and to unhook its ring than its guests can gain: it comes to the end of no lap.
+//! Guests that leave all the time are there for moments only, and come to no trial at all: that
+//! none ended for a while, although threads might have met, is told like one that went badly.
+//!
 //! Where little is gained twice in a row, all go home, and yields are off, for a quarter of a
 //! second: meanwhile they run as the kernel schedules them. Where it is no better afterwards, they
 //! pause again, for some forty times as long as it took to find that out.
@@ -43,6 +46,10 @@ const LEAST_PART: f64 = 0.1;
 /// A host whose laps end before their time this often in a trial, [`GIVE_UP_NS`], is outside every
 /// hundred microseconds or more often.
 const TORN_LAPS: u32 = 40;
+
+/// So long threads may have met without a trial that told something, besides the time until the
+/// next one is due.
+const UNJUDGED_NS: u64 = 15_000_000;
 
 /// A pause is this many times as long as the trial before it: trials take a fortieth of the time,
 /// and lose half of that at worst.
@@ -83,6 +90,26 @@ impl Rests {
     }
 }
 
+/// For how long threads may have met since a trial told something, or since they rested.
+#[derive(Clone, Copy, Default)]
+struct Unjudged {
+    ns: u64,
+    /// That something was gained.
+    gained: bool,
+}
+
+impl Unjudged {
+    fn judged(&mut self, gained: bool) {
+        *self = Self { ns: 0, gained };
+    }
+
+    /// Whether that is too long.
+    fn met(&mut self, passed: u64) -> bool {
+        self.ns += passed;
+        self.ns > UNJUDGED_NS + if self.gained { EVERY_NS } else { 0 }
+    }
+}
+
 /// What is being timed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Trial {
@@ -112,13 +139,14 @@ pub(crate) struct SiblingsGain {
     trials: Option<&'static mut [HostTrial; SLOTS]>,
     /// All stay at home while it pauses.
     rests: Rests,
+    unjudged: Unjudged,
     /// They may meet at their yields in this round.
     pub(crate) meet: bool,
 }
 
 impl SiblingsGain {
     pub(crate) fn new(trials: Option<&'static mut [HostTrial; SLOTS]>) -> Self {
-        Self { trials, rests: Rests::default(), meet: false }
+        Self { trials, rests: Rests::default(), unjudged: Unjudged::default(), meet: false }
     }
 }
 
@@ -134,10 +162,16 @@ impl Supervisor {
         self.siblings_gain.rests.pauses(self.now)
     }
 
-    /// Times turns of hosts, and judges by them.
+    /// Times turns of hosts, and judges by them, or by that none came to an end.
     pub(crate) fn time_turns(&mut self) {
         if self.clock.rate <= 0.0 {
             return;
+        }
+        let passed = self.now.saturating_sub(self.looked_at);
+        let it = &mut self.siblings_gain;
+        if it.meet && !it.rests.pauses(self.now) && it.unjudged.met(passed) {
+            it.unjudged.judged(false);
+            it.rests.gained_little(self.now);
         }
         for slot in 0..self.region.slots() {
             let tid = self.region.tid(slot);
@@ -150,7 +184,7 @@ impl Supervisor {
 
     fn time_turns_of(&mut self, slot: usize, area: &'static Area, tid: i32) {
         let (now, rests, switch) = (self.now, self.siblings_rest(), self.switch_ticks());
-        let SiblingsGain { trials, rests: outcomes, .. } = &mut self.siblings_gain;
+        let SiblingsGain { trials, rests: outcomes, unjudged, .. } = &mut self.siblings_gain;
         let Some(it) = trials.as_mut().map(|all| &mut all[slot]) else { return };
         let guests = area.supervisor.guests.load(Relaxed);
         if it.tid != tid || it.trial == Trial::None && (guests == 0 || rests) {
@@ -173,6 +207,7 @@ impl Supervisor {
                 let obeyed = area.counting.obeyed() == area.orders.order.load(Relaxed);
                 if obeyed && area.counting.torn() >= TORN_LAPS {
                     outcomes.gained_little(now);
+                    unjudged.judged(false);
                 }
                 order(area, GUESTS | SPINS);
             }
@@ -189,9 +224,13 @@ impl Supervisor {
                 match round.map(|round| gain(contexts, it.alone, round, switch)) {
                     Some(gained) if gained < GAIN => {
                         outcomes.gained_little(now);
+                        unjudged.judged(false);
                         it.at = now + SOON_NS;
                     }
-                    Some(_) => outcomes.gained(),
+                    Some(_) => {
+                        outcomes.gained();
+                        unjudged.judged(true);
+                    }
                     None => {}
                 }
             }
@@ -235,6 +274,16 @@ mod tests {
         it.gained();
         it.gained_little(now);
         assert!(!it.pauses(now), "once is not enough after a gain");
+    }
+
+    #[test]
+    fn who_comes_to_no_trial_gains_nothing() {
+        let mut it = Unjudged::default();
+        assert!(!it.met(UNJUDGED_NS) && it.met(1));
+        it.judged(false);
+        assert!(!it.met(UNJUDGED_NS) && it.met(1));
+        it.judged(true);
+        assert!(!it.met(UNJUDGED_NS) && !it.met(EVERY_NS) && it.met(1));
     }
 
     #[test]

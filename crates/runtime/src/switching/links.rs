@@ -117,6 +117,7 @@ pub(crate) fn append(area: &Area, context: &Context) {
 /// Puts a context in front of one of the ring, or of own. The thread's.
 pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     let own = area.own();
+    area.twin.guest.store(1, Relaxed); // a sibling's leave takes this back where it is alone
     // SAFETY: as above.
     let next = unsafe { &*before };
     let prev = next.prev.load(Relaxed);

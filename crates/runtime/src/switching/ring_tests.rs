@@ -168,3 +168,15 @@ fn who_is_outside_is_so_until_it_comes_to_the_control_context() {
     assert_eq!(ring::control(area), guests[0].pointer());
     assert_eq!((area.thread.outside.load(Relaxed), area.thread.visits.load(Relaxed)), (0, visits + 1));
 }
+
+/// A sibling's leave alone has switched its leaves off.
+#[test]
+fn who_takes_guests_in_asks_at_its_leaves_again() {
+    let (area, guests) = world(1);
+    area.twin.guest.store(0, Relaxed);
+    board(area, guests[0], ring::modes());
+    assert_eq!(area.twin.guest.load(Relaxed), 0, "only the thread takes them in");
+    ring::control(area);
+    assert_eq!(area.twin.guest.load(Relaxed), 1);
+    assert!(area.is_primarys());
+}

@@ -218,7 +218,8 @@ global_asm!(
     // A sibling's leave, at home or aboard. Flags and all registers but rax are the program's. At
     // home it goes on; where it has guests, it comes to the control context before it runs one
     // again, and says so. A handler (CUR is the quiet context) says nothing: what it interrupted
-    // may be in the midst of a yield.
+    // may be in the midst of a yield. Where it is alone, its leaves are switched off until it has
+    // guests again, which only this thread takes in.
     ".globl gleaner_sibling_leave",
     ".hidden gleaner_sibling_leave",
     "gleaner_sibling_leave:",
@@ -235,7 +236,9 @@ global_asm!(
     "cmp rcx, [rcx + {NEXT}]",
     "jne 4f",
     "cmp qword ptr gs:[{ASIDE}], 0", // guests that wait while its turns are timed
-    "je 5f",
+    "jne 4f",
+    "mov byte ptr gs:[{GUEST}], 0",
+    "jmp 5f",
     "4: mov gs:[{KEPT}], rax",
     "mov rax, gs:[{CONTROL}]",
     "mov [rcx + {NEXT}], rax",
@@ -367,7 +370,7 @@ global_asm!(
     NOT_BY_SAHF = const NOT_BY_SAHF,
     OWN = const a::OWN, NEXT = const c::NEXT, KEPT = const offset_of!(Area, thread.kept),
     CONTROL = const offset_of!(Area, control), OUTSIDE = const offset_of!(Area, thread.outside),
-    ASIDE = const offset_of!(Area, thread.aside),
+    ASIDE = const offset_of!(Area, thread.aside), GUEST = const a::GUEST,
     CRIP = const c::RIP, STRAIGHT = const offset_of!(Context, straight), BACK = const offset_of!(Context, back), HOME = const offset_of!(Context, home), XSAVE = const XSAVE,
     RAX = const general!(0), RCX = const general!(1), RDX = const general!(2), RBX = const general!(3),
     RSP = const general!(4), RBP = const general!(5), RSI = const general!(6), RDI = const general!(7),

@@ -102,8 +102,7 @@ impl Supervisor {
                 kind::HOME => self.home(slot, area, &mut free, &mut parked, &mut census),
                 // Its process ended before the thread it was for began.
                 kind::CLAIMED
-                    if area.twin.guest.load(Relaxed) == 0
-                        && self.processes.ended(area.row.load(Relaxed) as usize) =>
+                    if !area.is_primarys() && self.processes.ended(area.row.load(Relaxed) as usize) =>
                 {
                     self.release(area, slot, self.region.tid(slot));
                 }

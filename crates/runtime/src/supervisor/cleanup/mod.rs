@@ -101,7 +101,7 @@ impl Supervisor {
         let gone = self.processes.left(index) || self.processes.ended_for_certain(index);
         let is_its = |slot: usize| {
             let area = self.region.area(slot);
-            area.twin.guest.load(Relaxed) == 0
+            !area.is_primarys()
                 && area.row.load(Relaxed) as usize == index
                 && area.kind.load(Acquire) != kind::FREE
         };
