@@ -428,8 +428,9 @@ fn a_primary_that_sleeps_often_has_guests() {
         let told = |value: Option<f64>| value.expect("it was watched");
         told(record.slowdown.with_guests.value()) / told(record.slowdown.watched.value())
     };
-    // Other programs may want its CPU, so not each time.
-    assert!((0..20).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.25));
+    // Other programs may want its CPU, so not each time: 0.2 to 0.5 alone on two CPUs, and with
+    // another test beside it 0.07 to 0.24.
+    assert!((0..20).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.15));
 }
 
 /// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a
