@@ -65,6 +65,9 @@ struct Rests {
     /// Until when, or when the last pause ended; 0: there was none since something was gained.
     until: u64,
     failed: bool,
+    /// For how long threads may have met since a trial told something, and that it told of a gain.
+    unjudged_ns: u64,
+    gained: bool,
 }
 
 impl Rests {
@@ -73,12 +76,25 @@ impl Rests {
     }
 
     fn gained(&mut self) {
-        *self = Self::default();
+        *self = Self { gained: true, ..Self::default() };
+    }
+
+    /// Threads may have met for so long, or rested. That no trial tells anything for too long is
+    /// told like one that went badly.
+    fn met(&mut self, now: u64, passed: u64) {
+        if self.pauses(now) {
+            return;
+        }
+        self.unjudged_ns += passed;
+        if self.unjudged_ns > UNJUDGED_NS + if self.gained { EVERY_NS } else { 0 } {
+            self.gained_little(now);
+        }
     }
 
     /// Twice in a row begins a pause; after one, once is enough. Trials of other hosts that end
     /// while they pause say nothing new.
     fn gained_little(&mut self, now: u64) {
+        (self.unjudged_ns, self.gained) = (0, false);
         if self.pauses(now) {
             return;
         }
@@ -87,26 +103,6 @@ impl Rests {
             self.until = now + (PAUSE_TRIALS * tried).clamp(PAUSE_NS, PAUSE_MOST_NS);
         }
         self.failed = true;
-    }
-}
-
-/// For how long threads may have met since a trial told something, or since they rested.
-#[derive(Clone, Copy, Default)]
-struct Unjudged {
-    ns: u64,
-    /// That something was gained.
-    gained: bool,
-}
-
-impl Unjudged {
-    fn judged(&mut self, gained: bool) {
-        *self = Self { ns: 0, gained };
-    }
-
-    /// Whether that is too long.
-    fn met(&mut self, passed: u64) -> bool {
-        self.ns += passed;
-        self.ns > UNJUDGED_NS + if self.gained { EVERY_NS } else { 0 }
     }
 }
 
@@ -139,14 +135,13 @@ pub(crate) struct SiblingsGain {
     trials: Option<&'static mut [HostTrial; SLOTS]>,
     /// All stay at home while it pauses.
     rests: Rests,
-    unjudged: Unjudged,
     /// They may meet at their yields in this round.
     pub(crate) meet: bool,
 }
 
 impl SiblingsGain {
     pub(crate) fn new(trials: Option<&'static mut [HostTrial; SLOTS]>) -> Self {
-        Self { trials, rests: Rests::default(), unjudged: Unjudged::default(), meet: false }
+        Self { trials, rests: Rests::default(), meet: false }
     }
 }
 
@@ -168,10 +163,8 @@ impl Supervisor {
             return;
         }
         let passed = self.now.saturating_sub(self.looked_at);
-        let it = &mut self.siblings_gain;
-        if it.meet && !it.rests.pauses(self.now) && it.unjudged.met(passed) {
-            it.unjudged.judged(false);
-            it.rests.gained_little(self.now);
+        if self.siblings_gain.meet {
+            self.siblings_gain.rests.met(self.now, passed);
         }
         for slot in 0..self.region.slots() {
             let tid = self.region.tid(slot);
@@ -184,7 +177,7 @@ impl Supervisor {
 
     fn time_turns_of(&mut self, slot: usize, area: &'static Area, tid: i32) {
         let (now, rests, switch) = (self.now, self.siblings_rest(), self.switch_ticks());
-        let SiblingsGain { trials, rests: outcomes, unjudged, .. } = &mut self.siblings_gain;
+        let SiblingsGain { trials, rests: outcomes, .. } = &mut self.siblings_gain;
         let Some(it) = trials.as_mut().map(|all| &mut all[slot]) else { return };
         let guests = area.supervisor.guests.load(Relaxed);
         if it.tid != tid || it.trial == Trial::None && (guests == 0 || rests) {
@@ -207,7 +200,6 @@ impl Supervisor {
                 let obeyed = area.counting.obeyed() == area.orders.order.load(Relaxed);
                 if obeyed && area.counting.torn() >= TORN_LAPS {
                     outcomes.gained_little(now);
-                    unjudged.judged(false);
                 }
                 order(area, GUESTS | SPINS);
             }
@@ -224,13 +216,9 @@ impl Supervisor {
                 match round.map(|round| gain(contexts, it.alone, round, switch)) {
                     Some(gained) if gained < GAIN => {
                         outcomes.gained_little(now);
-                        unjudged.judged(false);
                         it.at = now + SOON_NS;
                     }
-                    Some(_) => {
-                        outcomes.gained();
-                        unjudged.judged(true);
-                    }
+                    Some(_) => outcomes.gained(),
                     None => {}
                 }
             }
@@ -278,12 +266,17 @@ mod tests {
 
     #[test]
     fn who_comes_to_no_trial_gains_nothing() {
-        let mut it = Unjudged::default();
-        assert!(!it.met(UNJUDGED_NS) && it.met(1));
-        it.judged(false);
-        assert!(!it.met(UNJUDGED_NS) && it.met(1));
-        it.judged(true);
-        assert!(!it.met(UNJUDGED_NS) && !it.met(EVERY_NS) && it.met(1));
+        let (mut it, now) = (Rests::default(), 5);
+        let judged_after = |it: &mut Rests, ns| {
+            it.met(now, ns);
+            let not_before = it.unjudged_ns == ns;
+            it.met(now, 1);
+            not_before && it.unjudged_ns == 0
+        };
+        assert!(judged_after(&mut it, UNJUDGED_NS) && it.failed && !it.pauses(now));
+        it.gained();
+        assert!(judged_after(&mut it, UNJUDGED_NS + EVERY_NS) && it.failed && !it.pauses(now));
+        assert!(judged_after(&mut it, UNJUDGED_NS) && it.pauses(now), "twice in a row");
     }
 
     #[test]
