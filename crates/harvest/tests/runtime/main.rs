@@ -165,7 +165,8 @@ fn cleanup(world: &World) -> Result<(), Failed> {
         let crowd: Vec<Vec<&str>> = some.iter().map(|mode| vec![*mode, "2000"]).collect();
         let harvest = world.harvest(&["--finish"], &["left"], &crowd);
         let said = harvest.primary.output.lines().last().unwrap_or_default().to_owned();
-        world::same(&format!("behind {some:?}"), &said, &"some were there, none is left".to_owned())?;
+        let behind = format!("behind {some:?}, {}", harvest.story);
+        world::same(&behind, &said, &"some were there, none is left".to_owned())?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::exec::stack::size_of_all;
 use crate::exec::stack::{self, Stack, StackFull, Words};
 use crate::layout::area::{Area, kind};
 use crate::layout::page;
-use crate::layout::region::{AreaPurpose, Region};
+use crate::layout::region::{AreaPurpose, Region, TO_COME};
 use crate::mappings::{self, memory};
 use crate::startup::modules;
 use crate::switching::gs;
@@ -62,7 +62,7 @@ pub(crate) unsafe fn process(
 pub(crate) fn scavenger(region: &'static Region, index: usize) -> Option<i32> {
     let row = &region.page().scavenger[index];
     let purpose =
-        AreaPurpose { kind: kind::CLAIMED, primary: false, row: index as u32, pid: 0, tid: -1, fs: 0 };
+        AreaPurpose { kind: kind::CLAIMED, primary: false, row: index as u32, pid: 0, tid: TO_COME, fs: 0 };
     let Some(home) = region.claim(&purpose) else {
         row.failure.store(failure::MEMORY, Relaxed);
         row.life.store(life::FAILED, Release);

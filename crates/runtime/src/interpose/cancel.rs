@@ -406,7 +406,7 @@ mod tests {
             primary: true,
             row: 0,
             pid: 1,
-            tid: -1,
+            tid: crate::layout::region::TO_COME,
             fs: 0,
         };
         let other = area.region().claim(&purpose).expect("an area");

@@ -8,7 +8,7 @@ use crate::interpose::mine::{RegisterPair, brings_areas, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::interpose::threads;
 use crate::layout::area::kind;
-use crate::layout::region::AreaPurpose;
+use crate::layout::region::{AreaPurpose, TO_COME};
 use crate::switching::gs;
 use crate::sys;
 use core::ffi::c_void;
@@ -140,7 +140,7 @@ extern "C" fn begin(wanted: &'static NotifyWish) -> RegisterPair {
         primary: wanted.primary.load(Relaxed) != 0,
         row: wanted.row.load(Relaxed),
         pid: sys::getpid(),
-        tid: -1,
+        tid: TO_COME,
         fs: 0,
     };
     let area = region.claim_in_time(&purpose);

@@ -4,7 +4,7 @@
 use crate::interpose::mine::{RegisterPair, brings_areas, mine};
 use crate::interpose::next::{call_next, fail};
 use crate::layout::area::{Area, closed, kind, settled};
-use crate::layout::region::AreaPurpose;
+use crate::layout::region::{AreaPurpose, TO_COME};
 use crate::signals;
 use crate::switching::gs;
 use crate::switching::labels;
@@ -28,7 +28,7 @@ pub(super) fn area_for(creator: &'static Area, start: usize, argument: usize) ->
         primary,
         row: creator.row.load(Relaxed),
         pid: sys::getpid(),
-        tid: -1,
+        tid: TO_COME,
         fs: 0,
     };
     let area = region.claim(&purpose)?;

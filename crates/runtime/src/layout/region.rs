@@ -76,11 +76,21 @@ pub(crate) struct Region {
     pub(crate) twin_pages: AtomicPtr<TwinPages>,
     pub(crate) twin_entries: AtomicPtr<TwinEntries>,
     pub(crate) scavenger_mappings: [ScavengerMappings; SCAVENGERS],
-    /// Thread ids by slot, 0 where a slot is free: they are searched without touching the slots.
+    /// Thread ids by slot, 0 where a slot is free, [`TO_COME`] where its thread has not begun, and
+    /// below that what [`in_hands_of`] says: they are searched without touching the slots.
     tids: [AtomicI32; SLOTS],
 }
 
 const _: () = assert!(size_of::<Region>() <= HEADER);
+
+/// In place of the id of a thread that will get its area as it begins.
+pub(crate) const TO_COME: i32 = -1;
+
+/// In place of a thread's id while this process makes the area or gives it back: below
+/// [`TO_COME`]. The other way round, too.
+fn in_hands_of(pid: i32) -> i32 {
+    TO_COME - 1 - pid
+}
 
 /// What a new area is for.
 #[derive(Clone, Copy)]
@@ -271,19 +281,36 @@ impl Region {
     }
 
     fn claim_free(&self, purpose: &AreaPurpose) -> Option<&'static Area> {
-        let slot = (0..SLOTS).find(|slot| {
-            let area = self.area(*slot);
-            // Not touching slots that were never used: they have no memory yet.
-            (*slot >= self.slots() || self.tid(*slot) == 0)
-                && self.open(*slot)
-                && area.kind.compare_exchange(kind::FREE, kind::CLAIMED, AcqRel, Relaxed).is_ok()
-        })?;
-        self.used.fetch_max(slot as u32 + 1, AcqRel);
+        let slot = self.hold(purpose.pid)?;
         let area = self.area(slot);
         self.prepare(area, self.context(slot), purpose);
-        self.tids[slot].store(purpose.tid, Release);
         area.kind.store(purpose.kind, Release);
+        self.tids[slot].store(purpose.tid, Release);
         Some(area)
+    }
+
+    /// Takes a free slot: from here on it is in this process's hands.
+    pub(crate) fn hold(&self, pid: i32) -> Option<usize> {
+        let slot = (0..SLOTS).find(|slot| {
+            // Not touching slots that were never used: they have no memory yet.
+            self.tid(*slot) == 0
+                && self.open(*slot)
+                && self.tids[*slot].compare_exchange(0, in_hands_of(pid), AcqRel, Relaxed).is_ok()
+        })?;
+        self.used.fetch_max(slot as u32 + 1, AcqRel);
+        Some(slot)
+    }
+
+    /// The process that makes this area or gives it back right now, if one does. One that is killed
+    /// meanwhile leaves it so.
+    pub(crate) fn holder(&self, slot: usize) -> Option<i32> {
+        Some(self.tid(slot)).filter(|tid| *tid < TO_COME).map(in_hands_of)
+    }
+
+    /// The process that had it in its hands is gone.
+    pub(crate) fn take_from_holder(&self, slot: usize, pid: i32) {
+        self.area(slot).kind.store(kind::FREE, Release);
+        let _ = self.tids[slot].compare_exchange(in_hands_of(pid), 0, AcqRel, Relaxed);
     }
 
     /// A slot may be touched from here on, or never.
@@ -314,14 +341,17 @@ impl Region {
     /// Gives back an area whose thread, which had this id, is gone, and whose ring is empty. Once:
     /// supervisor and threads that look for a free area may both try.
     pub(crate) fn release(&self, slot: usize, tid: i32) {
-        if self.tids[slot].compare_exchange(tid, 0, AcqRel, Relaxed).is_ok() {
-            self.area(slot).kind.store(kind::FREE, Release);
+        let area = self.area(slot);
+        let held = in_hands_of(area.pid.load(Relaxed));
+        if self.tids[slot].compare_exchange(tid, held, AcqRel, Relaxed).is_ok() {
+            area.kind.store(kind::FREE, Release);
+            self.tids[slot].store(0, Release);
         }
     }
 
     /// Gives back an area that was claimed for a thread to come: there is none, or none any more.
     pub(crate) fn give_back(&self, area: &Area) {
-        self.release(self.slot_of(area), -1);
+        self.release(self.slot_of(area), TO_COME);
     }
 
     fn prepare(&self, area: &'static Area, own: *mut Context, purpose: &AreaPurpose) {
@@ -415,5 +445,34 @@ impl Region {
         area.control().rip.store(enter as u64, Relaxed);
         let parks = if primary { [0; 2] } else { labels::park_ends() };
         area.thread.parks.iter().zip(parks).for_each(|(end, at)| end.store(at, Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::layout::area::kind;
+    use crate::layout::region::AreaPurpose;
+    use crate::switching::ring_tests::world;
+    use core::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn who_makes_an_area_is_known_until_it_is_made() {
+        let (area, _) = world(0);
+        let region = area.region();
+        let purpose = AreaPurpose { kind: kind::HOME, primary: false, row: 0, pid: 4711, tid: 12, fs: 0 };
+        let other = region.claim(&purpose).expect("an area");
+        let slot = region.slot_of(other);
+        assert_eq!((region.holder(slot), region.tid(slot)), (None, 12));
+        region.release(slot, 12);
+        region.release(slot, 12);
+        assert_eq!((region.holder(slot), region.tid(slot)), (None, 0));
+        // As if it was killed there.
+        assert_eq!(region.hold(4711), Some(slot));
+        assert_eq!((region.holder(slot), region.slots()), (Some(4711), slot + 1));
+        let next = region.claim(&purpose).expect("an area");
+        assert_eq!(region.slot_of(next), slot + 1, "nobody takes what another makes");
+        region.take_from_holder(slot, 4711);
+        assert_eq!(region.slot_of(region.claim(&purpose).expect("an area")), slot);
+        assert_eq!(region.area(slot).kind.load(Relaxed), kind::HOME);
     }
 }

@@ -3,7 +3,7 @@
 use crate::counting::count;
 use crate::layout::area::{Area, kind};
 use crate::layout::context::Context;
-use crate::layout::region::AreaPurpose;
+use crate::layout::region::{AreaPurpose, TO_COME};
 use crate::signals::action::{self, DEFAULT, FAULT_MASK, FAULTS, IGNORE, SA_RESETHAND, SIGTRAP, bit};
 pub(crate) use crate::signals::deliver::handler_returned;
 use crate::signals::deliver::{at_yield, go_on_loading, held, into_handler, into_slots, show_rax};
@@ -264,7 +264,7 @@ fn with_an_area(creators: &Area, call: impl FnOnce()) {
         primary: creators.is_primarys(),
         row: creators.row.load(Relaxed),
         pid: sys::getpid(),
-        tid: -1,
+        tid: TO_COME,
         fs: gs::fs_base(),
     };
     let area = region.claim_in_time(&purpose);

@@ -94,7 +94,7 @@ impl Supervisor {
         let mut parked = 0;
         for step in 0..slots {
             let slot = (self.turn + step) % slots;
-            if self.region.tid(slot) == 0 {
+            if self.region.tid(slot) == 0 || self.is_in_hands(slot) {
                 continue;
             }
             let area = self.region.area(slot);
@@ -113,6 +113,16 @@ impl Supervisor {
         let aboard = census.aboard.iter().any(|guests| *guests > 0);
         self.follow_idle_cpus(Homes { with_work: census.at_work, aboard });
         census
+    }
+
+    /// Whether a process makes this area right now or gives it back. One that was killed meanwhile
+    /// is done with it.
+    fn is_in_hands(&self, slot: usize) -> bool {
+        let Some(pid) = self.region.holder(slot) else { return false };
+        if self.processes.is_gone(page::rows(self.page), pid) {
+            self.region.take_from_holder(slot, pid);
+        }
+        true
     }
 
     /// Whether a home's thread would take CPU time from a primary, so that it is parked most of the
@@ -387,6 +397,22 @@ mod tests {
         assert!(supervisor.homes(0).away);
         home.own().state.store(state::PARKED, Relaxed);
         assert!(supervisor.homes(0).away);
+    }
+
+    #[test]
+    fn an_area_that_was_never_made_is_free_once_its_maker_is_gone() {
+        let (mut supervisor, _) = supervisor();
+        let region = supervisor.region;
+        let mut child = std::process::Command::new("true").spawn().expect("a process");
+        let [gone, lives] = [child.id() as i32, std::process::id() as i32];
+        let slots = [gone, lives].map(|pid| region.hold(pid).expect("a slot"));
+        // A process that has ended and was not waited for may have threads left, for all we know.
+        supervisor.homes(0);
+        assert_eq!(slots.map(|slot| region.holder(slot)), [Some(gone), Some(lives)]);
+        child.wait().expect("its end");
+        supervisor.homes(0);
+        assert_eq!(slots.map(|slot| region.holder(slot)), [None, Some(lives)]);
+        assert_eq!(region.tid(slots[0]), 0);
     }
 
     #[test]
