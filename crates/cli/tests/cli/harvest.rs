@@ -76,9 +76,11 @@ int main(int argc, char **argv) {
             large[at] = &large[next];
             at = next;
         }
+        fclose(fopen("built", "w"));
         for (p = large;;) gone_through = p = chase(p, 1000000);
     }
     if (!strcmp(argv[1], "naps")) {
+        for (int i = 0; i < 2000 && access("built", F_OK); i++) usleep(1000);
         for (long n = atol(argv[2]); n--;) {
             gone_through = p = chase(p, 30000);
             nanosleep(&(struct timespec){0, 1000}, 0);
@@ -405,14 +407,15 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
 #[test]
 fn a_primary_that_sleeps_often_has_guests() {
     let place = place();
-    // A guest that gives way at its loads, since they miss: one that takes its whole quantum is too
-    // dear for a primary whose loads hit.
+    // A guest that gives way at its loads, since they miss: one that takes its whole quantum, as
+    // while it builds what it goes through, is too dear for a primary whose loads hit. A miss at
+    // each of its hits makes it a hundred times slower, too.
     let arguments = [
         "--stay-aboard",
         "--choose",
         "every-load",
         "--max-slowdown",
-        "10000%",
+        "1000000%",
         "--scavenger",
         "./p misses",
         "--record",
@@ -420,17 +423,17 @@ fn a_primary_that_sleeps_often_has_guests() {
         "--",
         "./p",
         "naps",
-        "20000",
+        "2000",
     ];
     let share = |_| {
+        let _ = std::fs::remove_file(place.at("built"));
         assert_eq!(place.harvest(&arguments).output().unwrap().status.code(), Some(0));
         let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
         let told = |value: Option<f64>| value.expect("it was watched");
         told(record.slowdown.with_guests.value()) / told(record.slowdown.watched.value())
     };
-    // Other programs may want its CPU, so not each time: 0.2 to 0.5 alone on two CPUs, and with
-    // another test beside it 0.07 to 0.24.
-    assert!((0..20).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.15));
+    // Other programs may want its CPU, so not each time: 0.6 to 0.9 alone on two CPUs.
+    assert!((0..20).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.5));
 }
 
 /// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a
