@@ -315,7 +315,7 @@ impl<'c, 'd> Liveness<'c, 'd> {
 }
 
 /// Puts all bodies together; those that others enter in the middle once more, when it is known
-/// where.
+/// where. What is read of one that has no twin from there on may lead into others in turn.
 fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
     let build = |room: &mut Room, body: u32, entered: &[(u32, bool)]| {
         code.read(body, entered, room);
@@ -332,22 +332,34 @@ fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
         .filter(|place| place.at != 0 || code.is_part(place.body))
         .map(|place| (place, false))
         .collect();
-    entries.extend(bodies.iter().flat_map(|body| body.enters.iter().copied()));
-    entries.sort_unstable();
-    entries.dedup();
-    let groups: Vec<&[(BodyPlace, bool)]> = entries.chunk_by(|a, b| a.0.body == b.0.body).collect();
-    let again: Vec<(u32, Body)> = groups
-        .into_par_iter()
-        .map_init(Room::default, |room, group| {
-            let entered: Vec<(u32, bool)> =
-                group.iter().map(|&(place, followed)| (place.at, followed)).collect();
-            (group[0].0.body, build(room, group[0].0.body, &entered))
-        })
-        .collect();
-    for (body, built) in again {
-        bodies[body as usize] = built;
+    let of_body = |entries: &[(BodyPlace, bool)], body: u32| -> Vec<(u32, bool)> {
+        let first = entries.partition_point(|(place, _)| place.body < body);
+        let its = entries[first..].iter().take_while(|(place, _)| place.body == body);
+        its.map(|&(place, followed)| (place.at, followed)).collect()
+    };
+    let mut known: Vec<(BodyPlace, bool)> = Vec::new();
+    loop {
+        entries.extend(bodies.iter().flat_map(|body| body.enters.iter().copied()));
+        entries.sort_unstable();
+        entries.dedup();
+        let mut more: Vec<u32> = entries
+            .iter()
+            .filter(|entry| known.binary_search(entry).is_err())
+            .map(|(place, _)| place.body)
+            .collect();
+        more.dedup();
+        if more.is_empty() {
+            return bodies;
+        }
+        let again: Vec<(u32, Body)> = more
+            .into_par_iter()
+            .map_init(Room::default, |room, body| (body, build(room, body, &of_body(&entries, body))))
+            .collect();
+        for (body, built) in again {
+            bodies[body as usize] = built;
+        }
+        known.clone_from(&entries);
     }
-    bodies
 }
 
 /// Summaries of all bodies, callees first; of functions that call each other until nothing changes.
