@@ -221,6 +221,47 @@ mod tests {
         assert_eq!(says(Effect { writes: 0, kills: 0, ..whole }), Opinion::Contradicts("written"));
     }
 
+    /// What the kernel alone may do, AMD's two-register form of `insertq`, and a REX prefix before
+    /// another one.
+    const DIFFERENT: [&str; 10] = [
+        "operation Getsecq",
+        "operation Sysexitq",
+        "operation Sysretq",
+        "operation Vmgexit",
+        "overwritten Invept",
+        "overwritten Invvpid",
+        "overwritten Sysret",
+        "read Insertq",
+        "register Fnstsw",
+        "registers Vmrun",
+    ];
+
+    #[test]
+    fn it_is_known_where_the_decoders_differ() {
+        let mut found = BTreeMap::new();
+        let mut second = Second::default();
+        let prefixes: [&[u8]; 8] = [&[], &[0x66], &[0x48], &[0xf3], &[0xf2], &[0x41], &[0x49], &[0xf3, 0x48]];
+        let maps: [&[u8]; 4] = [&[], &[0x0f], &[0x0f, 0x38], &[0x0f, 0x3a]];
+        let operands = || (0..8).flat_map(|number| [0xc1, 0x01, 0x41, 0xc0].map(|form| form | number << 3));
+        for (prefix, map) in prefixes.into_iter().flat_map(|prefix| maps.map(|map| (prefix, map))) {
+            let is_another_prefix = |op| map.is_empty() && (0x40..0x50).contains(&op);
+            for (op, operands) in (0..=255_u8).flat_map(|op| operands().map(move |operands| (op, operands))) {
+                let code = [prefix, map, &[op, operands, 3, 4, 5, 6, 7, 8, 9, 10]].concat();
+                let insn = first(&code);
+                if insn.is_invalid() || is_another_prefix(op) {
+                    continue;
+                }
+                let effect = second.effect(&insn);
+                if let Opinion::Contradicts(what) = second.opinion(&code, &insn, Some(&effect)) {
+                    found.insert(format!("{what} {:?}", insn.mnemonic()), code);
+                }
+            }
+        }
+        let new: Vec<_> = found.iter().filter(|(kind, _)| !DIFFERENT.contains(&kind.as_str())).collect();
+        assert!(new.is_empty(), "{new:x?}");
+        assert_eq!(found.len(), DIFFERENT.len(), "{found:x?}");
+    }
+
     /// Prints how often the decoders differ in the executable sections of the ELF files that
     /// `FILES` names, with an example of each kind: what to run when either decoder is updated.
     #[test]

@@ -14,6 +14,8 @@ enum Trust {
 
 /// Where the second decoder (2.2) is known to be wrong, or names other operands.
 fn trust(first: &Instruction) -> Trust {
+    let is_segment =
+        |at| first.op_kind(at) == OpKind::Register && first.op_register(at).is_segment_register();
     match first.mnemonic() {
         Mnemonic::Insb
         | Mnemonic::Insw
@@ -32,7 +34,15 @@ fn trust(first: &Instruction) -> Trust {
         | Mnemonic::Btc
         | Mnemonic::Btr
         | Mnemonic::Bts
+        | Mnemonic::Extractps
+        | Mnemonic::Lldt
+        | Mnemonic::Lmsw
+        | Mnemonic::Lsl
+        | Mnemonic::Ltr
         | Mnemonic::Movd
+        | Mnemonic::Movdiri
+        | Mnemonic::Movmskpd
+        | Mnemonic::Movmskps
         | Mnemonic::Movsxd
         | Mnemonic::Pextrb
         | Mnemonic::Pextrd
@@ -41,13 +51,15 @@ fn trust(first: &Instruction) -> Trust {
         | Mnemonic::Pinsrd
         | Mnemonic::Pinsrq
         | Mnemonic::Pinsrw
+        | Mnemonic::Pmovmskb
         | Mnemonic::Pop
-        | Mnemonic::Push => Trust::Number,
-        Mnemonic::Mov
-            if first.op0_kind() == OpKind::Register && first.op0_register().is_segment_register() =>
-        {
-            Trust::Number
-        }
+        | Mnemonic::Push
+        | Mnemonic::Sldt
+        | Mnemonic::Str
+        | Mnemonic::Ud0
+        | Mnemonic::Verr
+        | Mnemonic::Verw => Trust::Number,
+        Mnemonic::Mov if [0, 1].into_iter().any(is_segment) => Trust::Number,
         _ => Trust::All,
     }
 }
