@@ -327,7 +327,9 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             piece.append(&leave(live));
             work.done.leaves += 1;
         } else if tls::uses_segment(instruction, Register::FS) {
-            if let Some((before, bytes)) = tls::rewritten(instruction, live_here, taken) {
+            if let Some((before, bytes)) =
+                tls::rewritten(instruction, live_here, taken, work.hoisted.held(index))
+            {
                 piece.append(&before);
                 insertions.replace(index, bytes);
                 work.done.thread_local += 1;

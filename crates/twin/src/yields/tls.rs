@@ -25,9 +25,15 @@ fn has_hidden_operand(instruction: &Instruction) -> bool {
 
 /// What goes before the instruction, and what takes its place. Where no register is dead, one that
 /// the instruction does not use is kept in S1 meanwhile, if it is none of those `taken`; it is
-/// loaded again by the end of what takes the instruction's place. `None` where it cannot be done:
-/// the operand is of an odd kind.
-pub(crate) fn rewritten(instruction: &Instruction, live: RegSet, taken: RegSet) -> Option<(Piece, Vec<u8>)> {
+/// loaded again by the end of what takes the instruction's place. Rather none of those that the
+/// context's slots hold: for the checker, a slot no longer does once its register was another's.
+/// `None` where it cannot be done: the operand is of an odd kind.
+pub(crate) fn rewritten(
+    instruction: &Instruction,
+    live: RegSet,
+    taken: RegSet,
+    held: RegSet,
+) -> Option<(Piece, Vec<u8>)> {
     let plain = (0..instruction.op_count()).any(|op| instruction.op_kind(op) == OpKind::Memory)
         && !instruction.is_string_instruction()
         && !has_hidden_operand(instruction)
@@ -47,11 +53,12 @@ pub(crate) fn rewritten(instruction: &Instruction, live: RegSet, taken: RegSet) 
     if dead.is_some() || instruction.flow_control() != FlowControl::Next {
         return dead;
     }
-    let used = used(instruction);
-    usable
-        .into_iter()
-        .filter(|&register| !(used | taken).contains(RegSet::general(register)))
-        .find_map(|register| borrowed(instruction, register))
+    let others = used(instruction) | taken;
+    let borrowed_but = |others: RegSet| {
+        let mut rest = usable.into_iter().filter(|&register| !others.contains(RegSet::general(register)));
+        rest.find_map(|register| borrowed(instruction, register))
+    };
+    borrowed_but(others | held).or_else(|| borrowed_but(others))
 }
 
 /// General registers that an instruction uses in any way.
@@ -119,12 +126,12 @@ mod tests {
     fn of(bytes: &[u8], live: RegSet) -> Option<(Vec<String>, String)> {
         let instruction = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).decode();
         assert!(uses_segment(&instruction, Register::FS));
-        let (piece, new) = rewritten(&instruction, live, RegSet::EMPTY)?;
-        let text = |bytes: &[u8]| {
-            let decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
-            decoder.into_iter().map(|insn| insn.to_string()).collect::<Vec<_>>()
-        };
+        let (piece, new) = rewritten(&instruction, live, RegSet::EMPTY, RegSet::EMPTY)?;
         Some((text(&piece.hot.bytes), text(&new).concat()))
+    }
+    fn text(bytes: &[u8]) -> Vec<String> {
+        let decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+        decoder.into_iter().map(|insn| insn.to_string()).collect()
     }
     fn all_but(numbers: &[u32]) -> RegSet {
         numbers.iter().fold(RegSet::ALL, |set, &number| set - RegSet::general(number))
@@ -157,6 +164,15 @@ mod tests {
         assert_eq!(new, "mov ecx,[rsi-10h]mov rsi,gs:[18h]");
         // jmp qword ptr fs:[28h] would not come back to load it
         assert_eq!(of(&[0x64, 0xff, 0x24, 0x25, 0x28, 0, 0, 0], RegSet::ALL), None);
+    }
+
+    #[test]
+    fn what_slots_hold_is_borrowed_last() {
+        let load = [0x64, 0x48, 0x2b, 0x04, 0x25, 0x28, 0, 0, 0]; // sub rax, fs:[28h]
+        let instruction = Decoder::with_ip(64, &load, 0x1000, DecoderOptions::NONE).decode();
+        let by = |held| text(&rewritten(&instruction, RegSet::ALL, RegSet::EMPTY, held).unwrap().1).concat();
+        assert_eq!(by(RegSet::general(1) | RegSet::general(2)), "sub rax,[rsi+28h]mov rsi,gs:[18h]");
+        assert_eq!(by(RegSet::ALL), "sub rax,[rcx+28h]mov rcx,gs:[18h]");
     }
 
     #[test]
