@@ -221,8 +221,7 @@ mod tests {
         assert_eq!(says(Effect { writes: 0, kills: 0, ..whole }), Opinion::Contradicts("written"));
     }
 
-    /// What the kernel alone may do, AMD's two-register form of `insertq`, and a REX prefix before
-    /// another one.
+    /// What the kernel alone may do, `insertq` with constants, and `fnstsw ax` behind a REX prefix.
     const DIFFERENT: [&str; 10] = [
         "operation Getsecq",
         "operation Sysexitq",
