@@ -50,6 +50,10 @@ fn a_scavengers_pace_is_told_with_an_interval() {
         let of = |quantity: &serde_json::Value| {
             ["value", "lo", "hi"].map(|part| quantity[part].as_f64().unwrap_or(f64::NAN))
         };
+        // It waited for a CPU to begin on for as long as the primary ran.
+        if of(&record["scavengers"][0]["times"]["aboard"])[0] == 0.0 {
+            continue;
+        }
         let ([pace, lo, hi], [work, least, most]) = (of(pace), of(&record["work"]));
         // One thread on one CPU; gauges may be wrong by what else happens on it.
         assert!(0.0 < lo && lo <= pace && pace <= hi && pace < 3.0, "{record}");
