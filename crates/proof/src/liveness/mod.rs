@@ -326,39 +326,38 @@ fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
         .with_min_len(32)
         .map_init(Room::default, |room, body| build(room, body, &[]))
         .collect();
-    let mut entries: Vec<(BodyPlace, bool)> = entered
+    let mut fresh: Vec<(BodyPlace, bool)> = entered
         .iter()
         .filter_map(|&address| code.place(address))
         .filter(|place| place.at != 0 || code.is_part(place.body))
         .map(|place| (place, false))
         .collect();
-    let of_body = |entries: &[(BodyPlace, bool)], body: u32| -> Vec<(u32, bool)> {
-        let first = entries.partition_point(|(place, _)| place.body < body);
-        let its = entries[first..].iter().take_while(|(place, _)| place.body == body);
-        its.map(|&(place, followed)| (place.at, followed)).collect()
-    };
-    let mut known: Vec<(BodyPlace, bool)> = Vec::new();
+    fresh.extend(bodies.iter().flat_map(|body| body.enters.iter().copied()));
+    let mut entries: Vec<(BodyPlace, bool)> = Vec::new();
     loop {
-        entries.extend(bodies.iter().flat_map(|body| body.enters.iter().copied()));
-        entries.sort_unstable();
-        entries.dedup();
-        let mut more: Vec<u32> = entries
-            .iter()
-            .filter(|entry| known.binary_search(entry).is_err())
-            .map(|(place, _)| place.body)
-            .collect();
-        more.dedup();
-        if more.is_empty() {
+        fresh.sort_unstable();
+        fresh.dedup();
+        fresh.retain(|entry| entries.binary_search(entry).is_err());
+        let mut changed: Vec<u32> = fresh.iter().map(|(place, _)| place.body).collect();
+        changed.dedup();
+        if changed.is_empty() {
             return bodies;
         }
-        let again: Vec<(u32, Body)> = more
+        entries.append(&mut fresh);
+        entries.sort_unstable();
+        let its = |body: u32| -> Vec<(u32, bool)> {
+            let first = entries.partition_point(|(place, _)| place.body < body);
+            let its = entries[first..].iter().take_while(|(place, _)| place.body == body);
+            its.map(|&(place, followed)| (place.at, followed)).collect()
+        };
+        let again: Vec<(u32, Body)> = changed
             .into_par_iter()
-            .map_init(Room::default, |room, body| (body, build(room, body, &of_body(&entries, body))))
+            .map_init(Room::default, |room, body| (body, build(room, body, &its(body))))
             .collect();
         for (body, built) in again {
+            fresh.extend(built.enters.iter().copied());
             bodies[body as usize] = built;
         }
-        known.clone_from(&entries);
     }
 }
 

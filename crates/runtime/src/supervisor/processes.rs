@@ -115,9 +115,9 @@ impl Processes {
     /// Whether no thread of this process will run here any more, for certain. `rows` are the
     /// scavengers'.
     pub(crate) fn is_gone(&self, rows: &[ScavengerRow], pid: i32) -> bool {
-        let is_elsewhere = |index: usize| self.left(index) && !self.ended(index);
+        let has_left = |index: usize| self.left(index) && !self.ended(index);
         let mut its = rows.iter().enumerate().filter(|(_, row)| row.pid.load(Relaxed) == pid);
-        its.any(|(index, _)| is_elsewhere(index)) || sys::kill(pid, 0) == sys::ESRCH
+        its.any(|(index, _)| has_left(index)) || sys::kill(pid, 0) == sys::ESRCH
     }
 
     pub(crate) fn all_scavengers_ended(&self) -> bool {
