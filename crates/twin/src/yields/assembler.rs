@@ -3,9 +3,7 @@
 
 use crate::layout::insertions::{ListedYield, Part, Piece, Reference, Spot, Switch};
 use crate::layout::thrown::ThrownTo;
-use crate::modes::width::VectorWidth;
 use crate::yields::registers::Register;
-use runtime_abi::context;
 use twin_format::YieldKind;
 
 /// A switch byte's `nop`, whose last two bytes are chosen when its relay has a place.
@@ -99,16 +97,21 @@ impl Assembler {
     }
 
     /// A modrm with a base register and a displacement, for `register`.
-    fn at_base(&mut self, register: u32, base: Register, displacement: i32) {
-        let short = i8::try_from(displacement);
-        let form = if short.is_ok() { 0x40 } else { 0x80 };
+    pub(super) fn at_base(&mut self, register: u32, base: Register, displacement: i32) {
+        self.at_base_by(1, register, base, displacement);
+    }
+    /// A displacement of one byte counts in units of this many.
+    pub(super) fn at_base_by(&mut self, unit: i32, register: u32, base: Register, displacement: i32) {
+        let whole = (displacement % unit == 0).then_some(displacement / unit);
+        let short = whole.and_then(|units| i8::try_from(units).ok());
+        let form = if short.is_some() { 0x40 } else { 0x80 };
         self.raw(&[form | (register as u8 & 7) << 3 | base as u8 & 7]);
         if base & 7 == 4 {
             self.raw(&[0x24]);
         }
         match short {
-            Ok(short) => self.raw(&short.to_le_bytes()),
-            Err(_) => self.raw(&displacement.to_le_bytes()),
+            Some(short) => self.raw(&short.to_le_bytes()),
+            None => self.raw(&displacement.to_le_bytes()),
         }
     }
     fn wide(register: u32, base: Register) -> u8 {
@@ -384,55 +387,16 @@ impl Assembler {
             part.bytes[at..at + size].copy_from_slice(&distance.to_le_bytes()[..size]);
         }
     }
-
-    /// A vector register to or from its slot of the context at `base`.
-    pub(crate) fn vector(
-        &mut self,
-        store: bool,
-        number: u32,
-        extent: Extent,
-        base: Register,
-        width: VectorWidth,
-    ) {
-        let opcode = 0x10 | u8::from(store);
-        let (high, base_high) = ((number >> 3 & 1) as u8, (base >> 3) as u8);
-        if number >= 16 || extent == Extent::All {
-            let payload = 0x41 | (high ^ 1) << 7 | (base_high ^ 1) << 5 | ((number >> 4 & 1) as u8 ^ 1) << 4;
-            // vvvv unused, prefix none; no mask
-            self.raw(&[0x62, payload, 0x7c, (extent as u8) << 5 | 0x08, opcode]);
-        } else if width == VectorWidth::Sse {
-            if high | base_high != 0 {
-                self.raw(&[0x40 | high << 2 | base_high]);
-            }
-            self.raw(&[0x0f, opcode]);
-        } else {
-            let first = 0x41 | (high ^ 1) << 7 | (base_high ^ 1) << 5;
-            self.raw(&[0xc4, first, 0x78 | (extent as u8) << 2, opcode]);
-        }
-        // Displacements of vector slots never fit into a byte.
-        self.at_base(number, base, context::vector(number as u8));
-    }
-    /// A mask register to or from its slot of the context at `base`.
-    pub(crate) fn mask(&mut self, store: bool, number: u32, base: Register) {
-        let first = 0xc1 | ((base >> 3) as u8 ^ 1) << 5;
-        self.raw(&[0xc4, first, 0xf8, 0x90 | u8::from(store)]);
-        self.at_base(number, base, context::mask(number as u8));
-    }
-}
-
-/// How much of a vector register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    Low = 0,
-    Half = 1,
-    All = 2,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modes::width::VectorWidth;
     use crate::yields::registers::RSP;
+    use crate::yields::vector_moves::Extent;
     use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+    use runtime_abi::context;
 
     fn read(piece: &Piece) -> Vec<String> {
         text(&piece.hot.bytes)
@@ -586,6 +550,9 @@ mod tests {
                     let expected =
                         [format!("{name} {at}, {prefix}{number}"), format!("{name} {prefix}{number}, {at}")];
                     assert_eq!(read(&piece), expected);
+                    let is_evex = piece.hot.bytes[0] == 0x62;
+                    let by_units = context::vector(number as u8) % (16 << extent as u8) == 0 && number < 30;
+                    assert!(!is_evex || !by_units || piece.hot.bytes.len() <= 2 * 8, "seven bytes, or eight");
                 }
             }
         }

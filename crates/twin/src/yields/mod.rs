@@ -156,14 +156,16 @@ pub(crate) mod registers;
 mod sites_off;
 pub(crate) mod sunk_restores;
 pub(crate) mod tls;
+mod vector_moves;
 
 use crate::layout::insertions::{Part, Piece};
 use crate::layout::thrown::ThrownTo;
 use crate::modes::width::VectorWidth;
-use crate::yields::assembler::{Assembler, Extent, Label, OffForm, assemble};
+use crate::yields::assembler::{Assembler, Label, OffForm, assemble};
 use crate::yields::load_store_balance::SwitchTraffic;
 use crate::yields::registers::{RAX, RSP, Register, dead_register, flags_live};
 use crate::yields::sunk_restores::SunkLoop;
+use crate::yields::vector_moves::Extent;
 use image::code::regs::{Flag, RegSet};
 use runtime_abi::{area, context};
 use twin_format::YieldKind;
