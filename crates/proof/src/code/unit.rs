@@ -110,8 +110,8 @@ impl View<'_, '_> {
     /// liveness counts, it says the same of what the instruction reads and overwrites.
     fn both_decoders_agree(&self, insn: &Instruction, item: &Item, scratch: &mut Scratch) -> bool {
         let second = &mut scratch.second;
-        let effect = (self.context.note.mode != IDENTITY).then(|| second.effect(insn));
-        let opinion = second.opinion(&self.unit.code[item.at as usize..], insn, effect.as_ref());
+        let effect_counts = self.context.note.mode != IDENTITY;
+        let opinion = second.of(&self.unit.code[item.at as usize..], insn, effect_counts);
         if let Opinion::Contradicts(what) = opinion {
             let what = format!("the decoders read this instruction differently: {what}");
             self.context.findings.at(Rule::Mapping, insn.ip(), what);
@@ -124,7 +124,7 @@ impl View<'_, '_> {
         }
         // A copy in several instructions is a branch, which is compared byte by byte.
         let first = Decoder::with_ip(64, copy, self.unit.twin + from as u64, DecoderOptions::NONE).decode();
-        let Opinion::Contradicts(what) = second.opinion(copy, &first, None) else { return true };
+        let Opinion::Contradicts(what) = second.of(copy, &first, false) else { return true };
         self.wrong(Rule::Copy, item, format!("the decoders read this copy differently: {what}"));
         false
     }

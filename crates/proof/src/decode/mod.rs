@@ -5,12 +5,14 @@
 //! another author and by other tables, decodes the same bytes, and what the two say is compared.
 
 mod accesses;
+mod agreed;
 mod bodies;
 mod names;
 mod operands;
 pub(crate) mod skipped_lock;
 
 use crate::liveness::effects::{self, Effect};
+use agreed::Agreed;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, UsedMemory};
 use yaxpeax_arch::LengthedInstruction;
 use yaxpeax_x86::long_mode::{self, InstDecoder, Opcode, Operand};
@@ -34,6 +36,7 @@ pub(crate) struct Second {
     /// For each mnemonic of the first decoder, the opcode of the second that was last found to be
     /// the same.
     same: Vec<Option<Opcode>>,
+    agreed: Agreed,
     factory: InstructionInfoFactory,
 }
 
@@ -42,6 +45,7 @@ impl Default for Second {
         Self {
             decoder: InstDecoder::default(),
             same: vec![None; Mnemonic::values().len()],
+            agreed: Agreed::default(),
             factory: InstructionInfoFactory::new(),
         }
     }
@@ -56,6 +60,21 @@ impl Second {
     /// The memory that an instruction accesses, by the first decoder's tables.
     pub(crate) fn accessed(&mut self, first: &Instruction) -> Vec<UsedMemory> {
         self.factory.info(first).used_memory().to_vec()
+    }
+
+    /// What both decoders find at the beginning of `bytes`, of which `first` is what the first one
+    /// decoded; and what it reads and writes, where that counts. Compilers write the same few
+    /// instructions again and again, and the second decoder is asked once for each.
+    pub(crate) fn of(&mut self, bytes: &[u8], first: &Instruction, effect_counts: bool) -> Opinion {
+        if self.agreed.knows(bytes, first, effect_counts) {
+            return Opinion::Agrees;
+        }
+        let effect = effect_counts.then(|| self.effect(first));
+        let opinion = self.opinion(bytes, first, effect.as_ref());
+        if opinion == Opinion::Agrees {
+            self.agreed.learn(bytes, first, effect_counts);
+        }
+        opinion
     }
 
     /// Compares what both decoders find at the beginning of `bytes`, which may go on behind the

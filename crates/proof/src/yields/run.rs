@@ -131,7 +131,7 @@ pub(crate) fn run(
         let bytes = &code.parts[part].0[runner.next[part] as usize..];
         runner.next[part] = decoder.position() as u32;
         let wrong = |what| (insn.ip(), what);
-        if let Opinion::Contradicts(_) = second.opinion(bytes, &insn, None) {
+        if let Opinion::Contradicts(_) = second.of(bytes, &insn, false) {
             return Err(wrong("the decoders read inserted code differently"));
         }
         let op = (!insn.is_invalid()).then(|| runner.loads_target(&insn).or_else(|| op(&insn))).flatten();
