@@ -229,7 +229,7 @@ _gleaner() {
             return 0
             ;;
         gleaner__subcmd__harvest)
-            opts="-q -h --scavenger --scavengers --scavenger-out --ring --home-cpus --stay-aboard --max-slowdown --max-absence --machine --assume-costs --profile --plan --dry-run --record --live --no-cache --siblings --together --libraries --choose --least-gain --most-sites --exclude --no-coalescing --no-spins --without --json --quiet --help"
+            opts="-q -h --scavenger --scavengers --scavenger-out --ring --home-cpus --stay-aboard --max-slowdown --max-absence --machine --assume-costs --profile --plan --dry-run --record --live --no-cache --siblings --together --libraries --library-time --choose --least-gain --most-sites --exclude --no-coalescing --no-spins --without --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -280,6 +280,10 @@ _gleaner() {
                     return 0
                     ;;
                 --libraries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --library-time)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

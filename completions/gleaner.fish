@@ -118,6 +118,7 @@ complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l profile -d '
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l plan -d 'Use a plan made by --dry-run --record FILE instead of making one' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l record -d 'Write the run record to this file; with --dry-run, the plan' -r -F
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l libraries -d 'Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, \'all\' or \'none\' [default: all libraries of scavengers, none of the primary]' -r
+complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l library-time -d 'How long rewriting the scavengers\' libraries may delay the start; those that are left run as they are, and further launches go on with them. libc\'s and the C++ library are always ready; --dry-run and --libraries take the time for all' -r
 complete -c gleaner -n "__fish_gleaner_using_subcommand harvest" -l choose -d 'Which loads become yield sites' -r -f -a "paying\t'Loads whose yield is expected to gain more than it costs'
 chases\t'Of those, pointer chases only: the address comes from the same load, one iteration earlier'
 every-load\t'Every load in a loop'"

@@ -37,9 +37,14 @@ pub trait Progress: Send {
     fn takes_costs(&mut self) {}
 }
 
-/// How much of a preparation analyses take; rewriting takes the rest, and half of that is the
-/// proof.
-const SHARE_OF_ANALYSIS: f64 = 0.2;
+/// How much of a module's preparation is done when an activity begins.
+fn done_before(activity: Activity) -> f64 {
+    match activity {
+        Activity::Analyse => 0.0,
+        Activity::Rewrite => 0.4,
+        Activity::Prove => 0.5,
+    }
+}
 
 /// Counts the modules of a preparation, and the bytes in them.
 pub(crate) struct Counter<'p> {
@@ -64,16 +69,8 @@ impl<'p> Counter<'p> {
     }
 
     pub(crate) fn step(&mut self, activity: Activity, module: &Path, module_bytes: u64) {
-        let before = self.passed_bytes as f64;
-        let share = |bytes: f64| bytes / (self.bytes as f64).max(1.0);
-        let done = match activity {
-            Activity::Analyse => SHARE_OF_ANALYSIS * share(before),
-            Activity::Rewrite => SHARE_OF_ANALYSIS + (1.0 - SHARE_OF_ANALYSIS) * share(before),
-            Activity::Prove => {
-                let half = before + module_bytes as f64 / 2.0;
-                SHARE_OF_ANALYSIS + (1.0 - SHARE_OF_ANALYSIS) * share(half)
-            }
-        };
+        let bytes = self.passed_bytes as f64 + done_before(activity) * module_bytes as f64;
+        let done = bytes / (self.bytes as f64).max(1.0);
         self.done = self.done.max(done);
         let (number, count, done) = (self.passed + 1, self.count, self.done);
         self.progress.step(&PreparationStep { activity, module, module_bytes, number, count, done });

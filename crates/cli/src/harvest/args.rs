@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Run a program, and other programs in its memory stalls
 ///
@@ -124,6 +125,12 @@ pub(crate) struct HarvestArgs {
     /// 'none' [default: all libraries of scavengers, none of the primary]
     #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
     libraries: Option<Wanted>,
+
+    /// How long rewriting the scavengers' libraries may delay the start; those that are left run as
+    /// they are, and further launches go on with them. libc's and the C++ library are always ready;
+    /// --dry-run and --libraries take the time for all
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = crate::times::time)]
+    library_time: Duration,
 
     /// Which loads become yield sites
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
@@ -259,7 +266,8 @@ impl HarvestArgs {
             },
         };
         let libraries = self.libraries.clone().unwrap_or_default();
-        Request { plan, libraries, use_cache: !self.no_cache, dry_run: self.dry_run }
+        let library_time = self.library_time;
+        Request { plan, libraries, library_time, use_cache: !self.no_cache, dry_run: self.dry_run }
     }
 
     fn wishes(&self, participants: &Participants) -> Wishes {

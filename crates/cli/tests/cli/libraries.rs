@@ -92,3 +92,42 @@ fn places_that_cannot_be_told_are_refused_in_a_line() {
     let line = "gleaner: ./a;b/old: its loader searches libraries relative to the program ($ORIGIN), in directories that cannot be passed to the loader of the rewritten copy\n";
     assert_eq!(told(&output), (Some(3), line.to_owned()));
 }
+
+/// Libraries that would keep all waiting are left as they are, and made by a later launch; what is
+/// there takes no time.
+#[test]
+fn libraries_that_take_long_are_left_to_later_launches() {
+    let place = place();
+    let scavenger =
+        ["--assume-costs", "--scavenger", "./old", "--scavenger-out", "out", "--record", "run.json"];
+    let waiting = "for i in $(seq 2000); do grep -q ^end out && exit 0; sleep 0.01; done; exit 1";
+    // How many are left, by the record, and whether it is said.
+    let launch = |time: &[&str]| {
+        let _ = std::fs::remove_file(place.at("out"));
+        let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
+        command.arg("harvest").args(time).args(scavenger).args(["--", "sh", "-c", waiting]);
+        let output = command.output().expect("a launcher");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let run = records::read::<records::run::Run>(&place.at("run.json")).expect("a record").body;
+        let left = run.refusals.iter().find(|refused| refused.why.contains("--library-time"));
+        let left = left.map(|refused| refused.what.clone());
+        assert_eq!(said.contains("not rewritten yet"), left.is_some(), "{said}");
+        (left, rewritten(&place))
+    };
+    let one = Some("1 library of scavengers".to_owned());
+    assert_eq!(launch(&["--library-time", "0s"]), (one, vec!["libc.so.6".to_owned()]), "libc is ready");
+    let both = || vec!["libbeside.so".to_owned(), "libc.so.6".to_owned()];
+    assert_eq!(launch(&[]), (None, both()));
+    assert_eq!(launch(&["--library-time", "0s"]), (None, both()), "what is there takes no time");
+}
+
+/// The rewritten libraries in the cache.
+fn rewritten(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(place.at("cache/gleaner/twins")).expect("a cache").flatten();
+    let files = entries.filter_map(|entry| std::fs::read_dir(entry.path()).ok()).flatten().flatten();
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("lib")).collect();
+    names.sort();
+    names
+}

@@ -17,6 +17,7 @@
 //! is removed and made again.
 
 mod eviction;
+pub(crate) mod integrity;
 
 use eviction::NOTE;
 use image::elf::bytes::hex;
@@ -227,7 +228,7 @@ impl Cache {
     }
 
     /// A sound entry, in use from now on.
-    fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
+    pub(crate) fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
         let place = self.place(key);
         let in_use = File::open(&place).ok()?;
         flock(&in_use, FlockOperation::LockShared).ok()?;
@@ -237,7 +238,7 @@ impl Cache {
             return None;
         }
         let file = place.join(name);
-        if checksum(&fs::read(&file).ok()?) != written.checksum {
+        if integrity::of_file(&file).ok()? != written.checksum {
             return None;
         }
         // The one used longest ago goes first. Where the time cannot be set, another goes.
@@ -275,7 +276,7 @@ impl Cache {
         let building = self.unfinished()?;
         let written = Written {
             name: name.as_encoded_bytes().to_vec(),
-            checksum: checksum(&made.bytes),
+            checksum: integrity::of(&made.bytes),
             note: &made.note,
         };
         write(&building.path().join(name), &made.bytes, 0o700)?;

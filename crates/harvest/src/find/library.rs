@@ -40,6 +40,14 @@ impl LinkedLibrary {
         LIBCS.iter().any(|libcs| self.name.as_bytes().starts_with(libcs))
     }
 
+    /// Whether it is of libc, or what programs in C++ cannot do without.
+    pub(crate) fn is_languages(&self) -> bool {
+        self.is_libcs()
+            || [&b"libstdc++.so"[..], b"libc++.so", b"libc++abi.so"]
+                .into_iter()
+                .any(|name| self.name.as_bytes().starts_with(name))
+    }
+
     /// Whether it is the loader itself.
     pub(crate) fn is_loader(&self) -> bool {
         self.name.as_bytes().starts_with(b"ld-linux")

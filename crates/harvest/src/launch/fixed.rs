@@ -4,6 +4,9 @@
 use super::error::LaunchError;
 use super::request::Harvest;
 use image::Image;
+use image::elf::abi::ET_DYN;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Refuses programs of which two want the same addresses. What cannot be read is refused when it is
@@ -27,8 +30,13 @@ fn overlap(a: (u64, u64), b: (u64, u64)) -> bool {
     a.0 < b.1 && b.0 < a.1
 }
 
-/// The addresses that a file insists on.
+/// The addresses that a file insists on. Most do not, and say so at their beginning.
 fn fixed_span(file: &Path) -> Option<(u64, u64)> {
+    let mut head = [0; 18];
+    File::open(file).and_then(|mut file| file.read_exact(&mut head)).ok()?;
+    if head[16..] == ET_DYN.to_le_bytes() {
+        return None;
+    }
     let bytes = std::fs::read(file).ok()?;
     let image = Image::parse(&bytes).ok()?;
     (!image.is_position_independent()).then(|| image.span())

@@ -7,6 +7,8 @@ use super::error::LaunchError;
 use super::request::{Harvest, Module, Program, Scavenger, Stream};
 use crate::find::libraries;
 use crate::rewrite::rewritten::{RewrittenFile, Switches, TwinCode};
+use image::elf::partial::read_without_last_code;
+use rayon::prelude::*;
 use runtime_abi::control::{self, Control, EntryRow, ModuleRow, ScavengerRow, SwitchRow};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -224,7 +226,8 @@ impl Image {
         self.bytes.resize(self.bytes.len().next_multiple_of(align_of::<ModuleRow>()), 0);
         let first = self.bytes.len();
         self.bytes.resize(first + modules.len() * size_of::<ModuleRow>(), 0);
-        for (index, (library, file)) in modules.iter().enumerate() {
+        let read: Vec<_> = modules.par_iter().map(|(_, file)| of_file(file, primary)).collect();
+        for (index, ((library, _), (switches, code))) in modules.iter().zip(read).enumerate() {
             let row = first + index * size_of::<ModuleRow>();
             if let Some(library) = library {
                 let name = self.string(library.name.as_os_str(), whose)?;
@@ -232,13 +235,10 @@ impl Image {
                 let original = self.string(library.original.as_os_str(), whose)?;
                 self.put(row + offset_of!(ModuleRow, original), original);
             }
-            // One that cannot be read is refused when it is started.
-            let Ok(bytes) = std::fs::read(file) else { continue };
-            let Some(rewritten) = RewrittenFile::of(&bytes) else { continue };
-            if primary {
-                self.switches(row, rewritten.switches());
+            if let Some(switches) = switches {
+                self.switches(row, switches);
             }
-            if let Some(code) = rewritten.twin_code() {
+            if let Some(code) = code {
                 self.twins(row, code);
             }
         }
@@ -299,6 +299,14 @@ impl Image {
         }
         Ok(at)
     }
+}
+
+/// What a rewritten file says of its yields, if it is a `primary`'s, and of the twins that guests
+/// run. One that cannot be read is refused when it is started.
+fn of_file(file: &Path, primary: bool) -> (Option<Switches>, Option<TwinCode>) {
+    let bytes = read_without_last_code(file).unwrap_or_default();
+    let Some(rewritten) = RewrittenFile::of(&bytes) else { return (None, None) };
+    (primary.then(|| rewritten.switches()), rewritten.twin_code())
 }
 
 fn is_of(text: &OsStr, name: &str) -> bool {

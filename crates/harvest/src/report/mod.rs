@@ -111,6 +111,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
             .chain(lost)
             .chain(no_sites)
             .chain(left_alone(prepared, outcome))
+            .chain(prepared.left_for_later.clone())
             .chain(executed(participants, outcome))
             .chain(threadless(participants, outcome))
             .collect(),

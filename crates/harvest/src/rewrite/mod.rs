@@ -144,9 +144,18 @@ pub fn get(
     mut step: impl FnMut(Activity),
 ) -> Result<Entry, TwinsError> {
     let recipe = Recipe::of(plan, module);
-    let key = recipe.key(&module.content, [proof::VERSION, twin_format::VERSION]);
+    let key = recipe.key(&module.content, VERSIONS);
     cache.get(&key, &name_of(&records::path_of(&module.path)), || recipe.make(module, rewriter, &mut step))
 }
+
+/// The same, if it is in the cache.
+pub(crate) fn kept(cache: &Cache, plan: &Plan, module: &PlannedModule) -> Option<Entry> {
+    let key = Recipe::of(plan, module).key(&module.content, VERSIONS);
+    cache.find(&key, &name_of(&records::path_of(&module.path)))
+}
+
+/// What makes files, and what proves them.
+const VERSIONS: [u32; 2] = [proof::VERSION, twin_format::VERSION];
 
 fn rewriter<'d>(path: &Path, data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Rewriter<'d>, TwinsError> {
     Rewriter::of(data, debug).map_err(|why| refused(path, &why))
@@ -399,8 +408,8 @@ mod tests {
             width: VectorWidth::Sse,
             optimisations: Optimisations::ALL,
         };
-        let now = recipe.key("content", [proof::VERSION, twin_format::VERSION]);
-        assert_eq!(now, recipe.key("content", [proof::VERSION, twin_format::VERSION]));
+        let now = recipe.key("content", VERSIONS);
+        assert_eq!(now, recipe.key("content", VERSIONS));
         assert_ne!(now, recipe.key("content", [proof::VERSION, twin_format::VERSION - 1]));
         assert_ne!(now, recipe.key("content", [proof::VERSION - 1, twin_format::VERSION]));
     }

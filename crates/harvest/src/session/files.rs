@@ -1,15 +1,15 @@
-//! The rewritten files of a plan: fetched from the cache, or made.
+//! The rewritten files of a plan: made while it was, fetched from the cache, or made now.
 
 use super::error::SessionError;
-use super::input::Rewriters;
 use super::library_links::LibraryLinks;
-use super::modules::{module_of, without_path};
+use super::modules::{module_of, needs_copy, without_path};
 use super::participants::{LeftAlone, Participants};
+use super::planning::Planning;
 use super::rewritten_file::RewrittenFile;
 use crate::cache::Cache;
 use crate::progress::{Counter, Progress};
 use crate::rewrite::{self, TwinsError};
-use records::plan::{Plan, PlannedModule, Role};
+use records::plan::Plan;
 
 /// All rewritten files of a harvest, kept in place as long as this lives.
 #[derive(Debug)]
@@ -20,16 +20,16 @@ pub(super) struct RewrittenFiles {
     pub(super) left_alone: Vec<LeftAlone>,
 }
 
-/// Fetches or makes the rewritten files of a plan.
+/// Takes, fetches or makes the rewritten files of a plan.
 pub(super) fn make(
     plan: &Plan,
     participants: &Participants,
     cache: &Cache,
-    rewriters: &mut Rewriters<'_>,
+    planning: &mut Planning,
     progress: &mut dyn Progress,
 ) -> Result<RewrittenFiles, SessionError> {
     let mut each = Vec::new();
-    let mut left_alone = rewriters.left_alone.clone();
+    let mut left_alone = planning.left_alone.clone();
     let mut planned = Vec::new();
     for (file, role) in participants.files() {
         let is_library = participants.is_library(file);
@@ -46,7 +46,8 @@ pub(super) fn make(
     for (file, role, is_library, module) in planned {
         let size = module.size.0;
         let step = |activity| counter.step(activity, file, size);
-        match rewrite::get(cache, plan, module, rewriters.of(module), step) {
+        let made = planning.take(module).unwrap_or_else(|| rewrite::get(cache, plan, module, None, step));
+        match made {
             Ok(entry) => each.push(RewrittenFile { original: file.to_owned(), role, entry }),
             Err(why @ (TwinsError::Refused { .. } | TwinsError::Unproven { .. })) if is_library => {
                 let is_news = matches!(why, TwinsError::Unproven { .. });
@@ -59,14 +60,4 @@ pub(super) fn make(
     }
     let links = LibraryLinks::of(participants, &each, cache).map_err(TwinsError::Cache)?;
     Ok(RewrittenFiles { each, links, left_alone })
-}
-
-/// Whether a library has to be rewritten: a primary's that has no yield is as good as it is.
-pub(super) fn needs_copy(module: &PlannedModule) -> bool {
-    module.role != Role::Primary || has_yields(module)
-}
-
-/// Whether guests may run in this module's stalls or busy-waits.
-pub(super) fn has_yields(module: &PlannedModule) -> bool {
-    !module.sites.is_empty() || !module.spins.is_empty()
 }

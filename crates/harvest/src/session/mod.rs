@@ -10,10 +10,14 @@ mod error;
 mod files;
 mod input;
 mod library_links;
+mod library_time;
 mod modules;
 mod participants;
+mod planned_cache;
+mod planning;
 mod prepared;
 mod rewritten_file;
+mod terms;
 
 pub use crate::launch::Homes;
 pub use error::{FailureKind, SessionError};
@@ -26,11 +30,13 @@ use crate::machine_record::{self, Costs, MachinePrices};
 use crate::plan::prices::Pricing;
 use crate::plan::{self, ProfiledRates, Wishes};
 use crate::progress::Progress;
-use input::Rewriters;
 use modules::module_of;
+use planning::Planning;
 use records::plan::Plan;
 use records::profile::Profile;
 use std::path::PathBuf;
+use std::time::Duration;
+use terms::Terms;
 
 /// Where a plan comes from.
 #[derive(Clone, Debug)]
@@ -47,6 +53,9 @@ pub enum PlanSource {
 pub struct Request {
     pub plan: PlanSource,
     pub libraries: Wanted,
+    /// How long scavengers' libraries may take to rewrite, where none is asked for by its name and
+    /// something will run. Those that are left are rewritten in later sessions.
+    pub library_time: Duration,
     /// Rewritten files and analyses are kept in the user's cache, and taken from there.
     pub use_cache: bool,
     /// Nothing will run: the plan is to be explained.
@@ -66,17 +75,16 @@ pub fn prepare(
     } else {
         temporary_cache()?
     };
-    let inputs;
-    let (plan, mut rewriters) = match &request.plan {
+    let (plan, mut planning) = match &request.plan {
         PlanSource::Given(path) => {
             let plan = records::read::<Plan>(path)?.body;
             let impossible = |why| SessionError::ImpossiblePlan { path: path.display().to_string(), why };
             plan::check_figures(&plan).map_err(impossible)?;
             check_plan(&plan, &participants)?;
-            (plan, Rewriters::default())
+            (plan, Planning::default())
         }
         PlanSource::Made { wishes, costs, profiles } => {
-            inputs = input::read(&participants)?;
+            let inputs = input::read(&participants)?;
             if *costs == Costs::Usual {
                 progress.takes_costs();
             }
@@ -90,18 +98,25 @@ pub fn prepare(
                 .map(|path| Ok(records::read::<Profile>(path)?.body))
                 .collect::<Result<Vec<Profile>, SessionError>>()?;
             let rates = ProfiledRates::of(&profiles, prices.miss().1.value);
-            input::plan(&inputs, &prices, &rates, wishes, &cache, progress)?
+            // What is made for this run only, no later one goes on with.
+            let may_leave =
+                request.libraries == Wanted::OfScavengers && !request.dry_run && !cache.is_temporary();
+            let library_time = may_leave.then_some(request.library_time);
+            let terms = Terms { prices: &prices, rates: &rates, wishes, cache: &cache, library_time };
+            planning::plan(&inputs, &terms, progress)?
         }
     };
-    let mut made = files::make(&plan, &participants, &cache, &mut rewriters, progress);
+    let mut made = files::make(&plan, &participants, &cache, &mut planning, progress);
     // A file that cannot be kept can still be run.
     if let Err(error) = &made {
         if let Some(why) = error.of_cache_directory().filter(|_| !cache.is_temporary()) {
             cache = for_this_run(why, progress)?;
-            made = files::make(&plan, &participants, &cache, &mut rewriters, progress);
+            planning.forget_rewritten();
+            made = files::make(&plan, &participants, &cache, &mut planning, progress);
         }
     }
     let mut prepared = Prepared::of(plan, participants, made?, cache);
+    prepared.left_for_later = planning.left_for_later;
     prepared.left_alone.splice(..0, left_alone);
     // A user who wants as many libraries as can be had need not hear each time which cannot.
     if matches!(request.libraries, Wanted::All | Wanted::OfScavengers) && !request.dry_run {

@@ -25,3 +25,13 @@ pub(super) fn without_path(why: &SessionError, path: &Path) -> String {
     let text = why.to_string();
     text.strip_prefix(&format!("{}: ", path.display())).map_or(text.clone(), str::to_owned)
 }
+
+/// Whether a library has to be rewritten: a primary's that has no yield is as good as it is.
+pub(super) fn needs_copy(module: &PlannedModule) -> bool {
+    module.role != Role::Primary || has_yields(module)
+}
+
+/// Whether guests may run in this module's stalls or busy-waits.
+pub(super) fn has_yields(module: &PlannedModule) -> bool {
+    !module.sites.is_empty() || !module.spins.is_empty()
+}

@@ -2,6 +2,7 @@
 //! with them.
 
 use super::error::SessionError;
+use crate::find::library::LinkedLibrary;
 use crate::find::linked::{Chosen, NotListed, Wanted};
 use crate::find::program::{Program, ProgramError, words};
 use crate::launch::{Stream, blob};
@@ -181,6 +182,12 @@ impl Participants {
     pub(super) fn programs(&self) -> impl Iterator<Item = (&Program, Role)> {
         let scavengers = self.scavengers.iter().map(|scavenger| (&scavenger.program, Role::Scavenger));
         std::iter::once((&self.primary, self.primarys_role())).chain(scavengers)
+    }
+
+    /// Whether this file is a library that every program calls all the time, its libc for one.
+    pub(super) fn always_calls(&self, file: &Path) -> bool {
+        let libraries = self.programs().flat_map(|(program, _)| &program.linked.rewritten);
+        libraries.filter(|library| library.file == file).any(LinkedLibrary::is_languages)
     }
 
     /// Whether this file is no program of the harvest, but a library of one.

@@ -1,8 +1,8 @@
 //! A harvest that is ready to run, and its run.
 
 use super::error::SessionError;
-use super::files::{RewrittenFiles, has_yields, needs_copy};
-use super::modules::{is_of, module_of};
+use super::files::RewrittenFiles;
+use super::modules::{has_yields, is_of, module_of, needs_copy};
 use super::participants::{LeftAlone, Participants};
 use super::rewritten_file::entry;
 use crate::cache::{Cache, Entry};
@@ -11,6 +11,7 @@ use crate::launch::{self, Homes, Inherited, Outcome, Running, Snapshot, signals}
 use crate::plan::prices::Pricing;
 use crate::rewrite;
 use records::plan::{Plan, PlannedModule, Prices, Role};
+use records::run::Refused;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct Prepared {
     files: RewrittenFiles,
     /// Libraries that were to be rewritten, and are not.
     pub left_alone: Vec<LeftAlone>,
+    /// Libraries that later launches will rewrite.
+    pub(crate) left_for_later: Option<Refused>,
     /// A temporary one goes with this.
     _cache: Cache,
 }
@@ -76,7 +79,7 @@ impl Prepared {
                 rewrite::settle(module, &entry.note);
             }
         }
-        Self { plan, participants, files, left_alone, _cache: cache }
+        Self { plan, participants, files, left_alone, left_for_later: None, _cache: cache }
     }
 
     /// The rewritten file of a program in its role.

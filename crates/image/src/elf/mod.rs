@@ -9,6 +9,7 @@ pub mod bytes;
 pub mod cursor;
 pub mod data_symbols;
 pub mod imports;
+pub mod partial;
 pub mod relocations;
 pub mod symbols;
 

@@ -4,12 +4,15 @@
 //! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory
 //! costs.
 
-use crate::cache::{Cache, Key, Made, checksum};
+use crate::cache::{Cache, Entry, Key, Made, checksum};
 use crate::plan::{Candidate, Function, Saved, Subject};
 use records::plan::{LoadClass, Prefetch, Role, Spin};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
+
+/// Of an entry's file.
+const NAME: &str = "seen";
 
 /// What the analysis sees in a file: it runs now, or ran before. `debug` is its separate
 /// debug information.
@@ -20,15 +23,9 @@ pub(crate) fn seen<E>(
     (data, debug): (&[u8], Option<&[u8]>),
     mut look: impl FnMut() -> Result<Subject, E>,
 ) -> Result<Subject, E> {
-    let names = debug.map(checksum).unwrap_or_default();
-    let key = Key::of(&[
-        b"seen, with sizes of loops",
-        checksum(data).as_bytes(),
-        role.word().as_bytes(),
-        names.as_bytes(),
-    ]);
+    let key = key(role, (data, debug));
     let mut looked = None;
-    let entry = cache.get(&key, OsStr::new("seen"), || {
+    let entry = cache.get(&key, OsStr::new(NAME), || {
         let subject = look().map_err(Unkept::File)?;
         let made = to_keep(&subject)?;
         looked = Some(subject);
@@ -39,11 +36,33 @@ pub(crate) fn seen<E>(
         (None, Err(Unkept::File(why))) => Err(why),
         // What cannot be kept can still be seen.
         (None, Err(Unkept::Cache)) => look(),
-        (None, Ok(entry)) => {
-            let rows = std::fs::read(&entry.file).ok();
-            rows.and_then(|rows| entry.note.subject(path, role, &rows)).map_or_else(look, Ok)
-        }
+        (None, Ok(entry)) => of_entry(entry, path, role).map_or_else(look, Ok),
     }
+}
+
+/// What the analysis saw in a file when it ran before.
+pub(crate) fn kept(
+    cache: &Cache,
+    path: &str,
+    role: Role,
+    contents: (&[u8], Option<&[u8]>),
+) -> Option<Subject> {
+    of_entry(cache.find(&key(role, contents), OsStr::new(NAME))?, path, role)
+}
+
+fn of_entry(entry: Entry<Head>, path: &str, role: Role) -> Option<Subject> {
+    let rows = std::fs::read(&entry.file).ok()?;
+    entry.note.subject(path, role, &rows)
+}
+
+fn key(role: Role, (data, debug): (&[u8], Option<&[u8]>)) -> Key {
+    let names = debug.map(checksum).unwrap_or_default();
+    Key::of(&[
+        b"seen, with sizes of loops",
+        checksum(data).as_bytes(),
+        role.word().as_bytes(),
+        names.as_bytes(),
+    ])
 }
 
 enum Unkept<E> {

@@ -1,5 +1,6 @@
 use super::seen as seen_by;
 use super::*;
+use crate::cache::integrity;
 use crate::find::candidates::look_through;
 use std::process::Command;
 
@@ -63,7 +64,7 @@ fn what_cannot_be_kept_can_still_be_seen() {
     let file = kept(&directory.path().join("cache")).remove(0);
     let note = file.with_file_name("note.json");
     let text = std::fs::read_to_string(&note).unwrap();
-    let text = text.replace(&checksum(&std::fs::read(&file).unwrap()), &checksum(b"[1]"));
+    let text = text.replace(&integrity::of(&std::fs::read(&file).unwrap()), &integrity::of(b"[1]"));
     std::fs::write(&note, text).unwrap();
     std::fs::write(&file, "[1]").unwrap();
     assert_eq!(seen(&cache, "x.so", Role::Primary, &data).unwrap(), looked);

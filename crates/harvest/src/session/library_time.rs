@@ -1,0 +1,94 @@
+//! How long the libraries of scavengers may keep everybody waiting.
+//!
+//! A program may be linked to a hundred libraries, and call ten of them. Libraries that are not
+//! ready in time are left as they are, and run at home; whatever was made is in the cache, so that
+//! each further launch makes more of them, until it has all.
+
+use records::run::Refused;
+use std::time::Duration;
+
+/// What a library is taken to need before any was made: it is counted as one more of these.
+const FIRST_GUESS: (u64, Duration) = (1 << 20, Duration::from_secs(1));
+
+#[derive(Debug)]
+pub(super) struct LibraryTime {
+    /// `None`: as long as they take.
+    limit: Option<Duration>,
+    spent: Duration,
+    /// All code that was rewritten, in bytes, and how long that took.
+    rewritten: (u64, Duration),
+    /// How many libraries were left.
+    pub(super) left: usize,
+}
+
+impl LibraryTime {
+    pub(super) fn of(limit: Option<Duration>) -> Self {
+        Self { limit, spent: Duration::ZERO, rewritten: FIRST_GUESS, left: 0 }
+    }
+
+    /// Whether there is time for a library with so much code.
+    pub(super) fn is_enough_for(&self, code_bytes: u64) -> bool {
+        let (bytes, took) = self.rewritten;
+        let needed = took.as_secs_f64() / bytes as f64 * code_bytes as f64;
+        self.limit.is_none_or(|limit| self.spent.as_secs_f64() + needed <= limit.as_secs_f64())
+    }
+
+    /// A file with so much code was rewritten; it `counts`, if it is a library that could have been
+    /// left.
+    pub(super) fn spend(&mut self, code_bytes: u64, took: Duration, counts: bool) {
+        self.rewritten.0 += code_bytes;
+        self.rewritten.1 += took;
+        self.spent += if counts { took } else { Duration::ZERO };
+    }
+
+    /// What a user is told of those that were left.
+    pub(super) fn refused(&self) -> Option<Refused> {
+        let what = match self.left {
+            0 => return None,
+            1 => "1 library of scavengers".to_owned(),
+            many => format!("{many} libraries of scavengers"),
+        };
+        let limit = self.limit.unwrap_or_default();
+        let why =
+            format!("not rewritten yet: with them, it would take longer than {limit:?} (--library-time)");
+        let would_help = Some("further launches go on with it, and --dry-run rewrites all".to_owned());
+        Some(Refused { what, why, would_help })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn what_would_take_longer_is_left_and_smaller_ones_are_not() {
+        let mut time = LibraryTime::of(Some(4 * SECOND));
+        assert!(time.is_enough_for(4 * MIB) && !time.is_enough_for(5 * MIB));
+        time.spend(3 * MIB, 3 * SECOND, true);
+        assert!(time.is_enough_for(MIB) && !time.is_enough_for(2 * MIB));
+        time.spend(MIB, SECOND, true);
+        assert!(time.is_enough_for(0) && !time.is_enough_for(4096));
+        time.left = 12;
+        let refused = time.refused().expect("some are left");
+        assert_eq!(refused.what, "12 libraries of scavengers");
+        assert!(refused.why.ends_with("longer than 4s (--library-time)"), "{}", refused.why);
+    }
+
+    #[test]
+    fn programs_tell_how_fast_it_goes_and_spend_nothing() {
+        let mut time = LibraryTime::of(Some(4 * SECOND));
+        time.spend(99 * MIB, 9 * SECOND, false);
+        assert!(time.is_enough_for(39 * MIB) && !time.is_enough_for(41 * MIB));
+    }
+
+    #[test]
+    fn without_a_limit_there_is_always_time() {
+        let mut time = LibraryTime::of(None);
+        time.spend(MIB, 1000 * SECOND, true);
+        assert!(time.is_enough_for(1 << 40));
+        assert_eq!(time.refused(), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! What all files are planned with.
+
+use crate::cache::Cache;
+use crate::plan::{ProfiledRates, Wishes};
+use records::plan::Prices;
+use std::time::Duration;
+
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'t> {
+    pub(super) prices: &'t Prices,
+    pub(super) rates: &'t ProfiledRates,
+    pub(super) wishes: &'t Wishes,
+    pub(super) cache: &'t Cache,
+    /// How long libraries of scavengers may take; `None`: as long as they take.
+    pub(super) library_time: Option<Duration>,
+}
