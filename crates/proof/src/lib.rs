@@ -161,6 +161,8 @@
 //! target, FS or GS) and constants. Where liveness counts, it must confirm each register, and the
 //! flags as a whole, that `iced-x86` says is surely overwritten, and name nothing as read or
 //! written that `iced-x86` leaves out. A contradiction refuses the file (R12, R4).
+//! Bytes that the two agree about are not compared again, unless they tell an address
+//! (`decode/agreed.rs`).
 //!
 //! Only `iced-x86` answers for the following, since the second decoder (2.2) cannot:
 //!

@@ -2,7 +2,8 @@
 //!
 //! A program may be linked to a hundred libraries, and call ten of them. Libraries that are not
 //! ready in time are left as they are, and run at home; whatever was made is in the cache, so that
-//! each further launch makes more of them, until it has all.
+//! each further launch makes more of them, until it has all. That makes one at least, however long
+//! it takes.
 
 use records::run::Refused;
 use std::time::Duration;
@@ -15,6 +16,8 @@ pub(super) struct LibraryTime {
     /// `None`: as long as they take.
     limit: Option<Duration>,
     spent: Duration,
+    /// A library was made that could have been left.
+    made_one: bool,
     /// All code that was rewritten, in bytes, and how long that took.
     rewritten: (u64, Duration),
     /// How many libraries were left.
@@ -23,22 +26,30 @@ pub(super) struct LibraryTime {
 
 impl LibraryTime {
     pub(super) fn of(limit: Option<Duration>) -> Self {
-        Self { limit, spent: Duration::ZERO, rewritten: FIRST_GUESS, left: 0 }
+        Self { limit, spent: Duration::ZERO, made_one: false, rewritten: FIRST_GUESS, left: 0 }
     }
 
     /// Whether there is time for a library with so much code.
     pub(super) fn is_enough_for(&self, code_bytes: u64) -> bool {
         let (bytes, took) = self.rewritten;
         let needed = took.as_secs_f64() / bytes as f64 * code_bytes as f64;
-        self.limit.is_none_or(|limit| self.spent.as_secs_f64() + needed <= limit.as_secs_f64())
+        self.limit.is_none_or(|limit| {
+            let is_first = !self.made_one && !limit.is_zero();
+            is_first || self.spent.as_secs_f64() + needed <= limit.as_secs_f64()
+        })
     }
 
-    /// A file with so much code was rewritten; it `counts`, if it is a library that could have been
-    /// left.
-    pub(super) fn spend(&mut self, code_bytes: u64, took: Duration, counts: bool) {
+    /// A file with so much code was rewritten.
+    pub(super) fn took(&mut self, code_bytes: u64, took: Duration) {
         self.rewritten.0 += code_bytes;
         self.rewritten.1 += took;
-        self.spent += if counts { took } else { Duration::ZERO };
+    }
+
+    /// The same, for a library that could have been left; whether it will be there the next time.
+    pub(super) fn spend(&mut self, code_bytes: u64, took: Duration, is_made: bool) {
+        self.took(code_bytes, took);
+        self.spent += took;
+        self.made_one |= is_made;
     }
 
     /// What a user is told of those that were left.
@@ -49,9 +60,10 @@ impl LibraryTime {
             many => format!("{many} libraries of scavengers"),
         };
         let limit = self.limit.unwrap_or_default();
-        let why =
-            format!("not rewritten yet: with them, it would take longer than {limit:?} (--library-time)");
-        let would_help = Some("further launches go on with it, and --dry-run rewrites all".to_owned());
+        let why = format!(
+            "not rewritten yet, and run as they are: all would have taken longer than {limit:?} (--library-time)"
+        );
+        let would_help = Some("further launches go on with them, and --dry-run rewrites all".to_owned());
         Some(Refused { what, why, would_help })
     }
 }
@@ -66,7 +78,6 @@ mod tests {
     #[test]
     fn what_would_take_longer_is_left_and_smaller_ones_are_not() {
         let mut time = LibraryTime::of(Some(4 * SECOND));
-        assert!(time.is_enough_for(4 * MIB) && !time.is_enough_for(5 * MIB));
         time.spend(3 * MIB, 3 * SECOND, true);
         assert!(time.is_enough_for(MIB) && !time.is_enough_for(2 * MIB));
         time.spend(MIB, SECOND, true);
@@ -77,10 +88,22 @@ mod tests {
         assert!(refused.why.ends_with("longer than 4s (--library-time)"), "{}", refused.why);
     }
 
+    /// Else a large one would be left for ever.
+    #[test]
+    fn one_is_always_made() {
+        let mut time = LibraryTime::of(Some(4 * SECOND));
+        time.spend(MIB, SECOND, false);
+        assert!(time.is_enough_for(100 * MIB), "what could not be made is no progress");
+        time.spend(100 * MIB, 100 * SECOND, true);
+        assert!(!time.is_enough_for(4096));
+        assert!(!LibraryTime::of(Some(Duration::ZERO)).is_enough_for(4096), "unless none is wanted");
+    }
+
     #[test]
     fn programs_tell_how_fast_it_goes_and_spend_nothing() {
         let mut time = LibraryTime::of(Some(4 * SECOND));
-        time.spend(99 * MIB, 9 * SECOND, false);
+        time.took(99 * MIB, 9 * SECOND);
+        time.spend(0, Duration::ZERO, true);
         assert!(time.is_enough_for(39 * MIB) && !time.is_enough_for(41 * MIB));
     }
 

@@ -120,13 +120,18 @@ fn planned_files(
             let began = Instant::now();
             match PlannedFile::made(input, terms, is_full, &mut counter) {
                 Ok(made) => {
+                    let (code, took) = (input.code_bytes(), began.elapsed());
+                    if input.can_wait {
+                        time.spend(code, took, made.rewritten.as_ref().is_none_or(Result::is_ok));
+                    } else {
+                        time.took(code, took);
+                    }
                     is_full |= matches!(made.rewritten, Some(Err(TwinsError::Cache(_))));
                     *file = Some(made);
                 }
                 Err(why) if input.is_library => planning.left_alone.push(input.left_alone(&why)),
                 Err(why) => return Err(why),
             }
-            time.spend(input.code_bytes(), began.elapsed(), input.can_wait);
         }
         counter.pass(input.size());
     }
