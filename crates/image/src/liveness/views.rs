@@ -29,9 +29,9 @@ pub(super) struct GroupViews<'a, 'd> {
     pub(super) levels: Vec<Vec<u32>>,
 }
 
-/// How much memory views may take, for each byte of the file. Groups behind that are decoded by
-/// each pass anew.
-const VIEWS_PER_BYTE: usize = 24;
+/// How much memory views may take, for each byte of the file: no more than what is found in the
+/// end. Groups behind that are decoded by each pass anew.
+const VIEWS_PER_BYTE: usize = 8;
 /// What a view takes: about so much for each instruction, and besides.
 const VIEW_PER_INSTRUCTION: usize = 80;
 const VIEW_BESIDES: usize = 600;
