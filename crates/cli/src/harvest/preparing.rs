@@ -1,7 +1,7 @@
 //! The progress of a preparation: which module is analysed, rewritten or proven.
 //!
 //! It is only told of where a user would begin to wonder: of a large module at once, of small ones
-//! when they take long.
+//! when they take long, and then of one in a second, since a program may have a hundred.
 
 use super::costs;
 use crate::console::Console;
@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 
 /// A module of this size takes a second or more.
 const LARGE_MODULE_BYTES: u64 = 1 << 20;
-/// A preparation that takes longer than this is told of, whatever the modules' sizes.
+/// When nothing was told for longer than this, the next module is, whatever its size.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Preparing<'c> {
     console: &'c Console,
     progress: Box<dyn Progress + Send>,
-    began: Instant,
+    told: Instant,
     shown: bool,
 }
 
 impl<'c> Preparing<'c> {
     pub(super) fn new(console: &'c Console) -> Self {
-        Self { console, progress: console.progress(), began: Instant::now(), shown: false }
+        Self { console, progress: console.progress(), told: Instant::now(), shown: false }
     }
 
     /// Clears the line, if there is one.
@@ -37,8 +37,9 @@ impl<'c> Preparing<'c> {
 
 impl ::harvest::progress::Progress for Preparing<'_> {
     fn step(&mut self, step: &PreparationStep<'_>) {
-        if step.module_bytes >= LARGE_MODULE_BYTES || self.began.elapsed() >= PATIENCE {
+        if step.module_bytes >= LARGE_MODULE_BYTES || self.told.elapsed() >= PATIENCE {
             self.progress.at(&words(step), step.done);
+            self.told = Instant::now();
             self.shown = true;
         }
     }

@@ -60,10 +60,9 @@ impl LibraryTime {
             many => format!("{many} libraries of scavengers"),
         };
         let limit = self.limit.unwrap_or_default();
-        let why = format!(
-            "not rewritten yet, and run as they are: all would have taken longer than {limit:?} (--library-time)"
-        );
-        let would_help = Some("further launches go on with them, and --dry-run rewrites all".to_owned());
+        let why = format!("not rewritten yet: all would have taken longer than {limit:?} (--library-time)");
+        let help = "each further launch rewrites more of these libraries, and a dry run all (--dry-run)";
+        let would_help = Some(help.to_owned());
         Some(Refused { what, why, would_help })
     }
 }
