@@ -57,7 +57,7 @@ cpu() { { TIMEFORMAT='%U %S'; time "$@" >expected 2>/dev/null || true; } 2>&1 | 
             begin=$EPOCHREALTIME
             alone=$(cpu "${command[@]}")
             wait=$(awk -v a="${begin/./}" -v b="${EPOCHREALTIME/./}" 'BEGIN { print 3 * (b - a) / 1e6 + 1 }')
-            "$gleaner" harvest -q --record run.json --scavenger-out got/ --scavenger "$(printf '%q ' "${command[@]}")" -- \
+            "$gleaner" harvest -q --library-time 60min --record run.json --scavenger-out got/ --scavenger "$(printf '%q ' "${command[@]}")" -- \
                 sleep "$wait" >/dev/null 2>log || { cat log >&2; exit 1; }
             cmp -s expected got/1-*.out || same="DIFFERS"
             "$gleaner" show run.json .scavengers --json | python3 -c '

@@ -35,7 +35,8 @@ cc -O2 -o "$base/chaser" programs/harvest/chaser.c
 here=$base/here shims=$base/shims
 passed=0 failed=0 skipped=()
 table=$base/table
-choice=(--choose every-load --most-sites 400)
+# All libraries are tried, however long the first of these takes.
+choice=(--choose every-load --most-sites 400 --library-time 60min)
 printf '| program | as | outcome | |\n|---|---|---|---|\n' >"$table"
 
 wanted() { [ "${#names[@]}" = 0 ] || [[ " ${names[*]} " == *" $1 "* ]]; }
