@@ -129,12 +129,12 @@ itself() { # ROLE NAME PROGRAM ARG… OPTION [VALUE]: what harvests is at the en
     shift 2
     wanted "$name" && [[ " both $role " == *" $as "* ]] && [ $quick = no -o "${#names[@]}" != 0 ] || return 0
     [ -x "$program" ] || { skipped+=("$name as $role: '$program' is not there"); return 0; }
-    if [ "$role" = primary ]; then options=("${@: -2}"); else options=("${@: -1}"); fi
+    if [ "$role" = primary ]; then options=("${@: -2}") stay=(--stay-aboard); else options=("${@: -1}") stay=(); fi
     set -- "${@:1:$#-${#options[@]}}"
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/expected"
     status=0
-    (fresh && before && clean /usr/bin "$gleaner" -q harvest --stay-aboard "${choice[@]}" "${options[@]}" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
+    (fresh && before && clean /usr/bin "$gleaner" -q harvest "${stay[@]}" "${choice[@]}" "${options[@]}" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/output"
     verdict "$name" "$role" "$base/expected" "$base/output" "$began"
 }
