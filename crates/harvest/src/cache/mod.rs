@@ -72,6 +72,19 @@ pub fn checksum(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// Those of a file and of its separate debug information, if it has some: by them it is found what
+/// was seen of the file, and planned for it.
+pub(crate) struct Checksums {
+    pub(crate) data: String,
+    pub(crate) debug: String,
+}
+
+impl Checksums {
+    pub(crate) fn of(data: &[u8], debug: Option<&[u8]>) -> Self {
+        Self { data: checksum(data), debug: debug.map(checksum).unwrap_or_default() }
+    }
+}
+
 /// What is known of a rewritten file besides its bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {

@@ -3,6 +3,7 @@
 use super::error::SessionError;
 use super::modules::without_path;
 use super::participants::{LeftAlone, Participants};
+use crate::cache::Checksums;
 use crate::find::candidates::{in_module, look_through};
 use crate::find::names;
 use crate::plan::Subject;
@@ -23,6 +24,7 @@ pub(super) struct InputFile {
     data: Vec<u8>,
     /// Its separate debug information.
     debug: Option<Vec<u8>>,
+    pub(super) checksums: Checksums,
 }
 
 /// The files of all participants, each role's once.
@@ -42,7 +44,8 @@ impl InputFile {
         let debug = separate.and_then(|path| std::fs::read(path).ok());
         let is_library = participants.is_library(file);
         let can_wait = is_library && role == Role::Scavenger && !participants.always_calls(file);
-        Ok(Self { path, role, is_library, can_wait, data, debug })
+        let checksums = Checksums::of(&data, debug.as_deref());
+        Ok(Self { path, role, is_library, can_wait, data, debug, checksums })
     }
 
     pub(super) fn size(&self) -> u64 {

@@ -3,7 +3,7 @@
 
 use super::input::InputFile;
 use super::terms::Terms;
-use crate::cache::{Cache, Key, Made, checksum};
+use crate::cache::{Cache, Key, Made};
 use records::plan::PlannedModule;
 use std::ffi::OsStr;
 
@@ -17,11 +17,10 @@ pub(super) fn key(input: &InputFile, terms: &Terms<'_>) -> Option<Key> {
     if wishes.explained || !wishes.excluded.is_empty() || !rates.is_empty() {
         return None;
     }
-    let (data, debug) = input.contents();
     Some(Key::of(&[
         b"planned",
-        checksum(data).as_bytes(),
-        debug.map(checksum).unwrap_or_default().as_bytes(),
+        input.checksums.data.as_bytes(),
+        input.checksums.debug.as_bytes(),
         input.role.word().as_bytes(),
         &serde_json::to_vec(prices).ok()?,
         format!("{wishes:?}").as_bytes(),

@@ -152,7 +152,7 @@ impl PlannedFile {
         let (subject, plan) = if let Some(module) = known {
             (None, Plan { modules: vec![module], ..plan_of(&[], terms) })
         } else {
-            let subject = analysis_cache::kept(terms.cache, &path, input.role, input.contents())?;
+            let subject = analysis_cache::kept(terms.cache, &path, input.role, &input.checksums)?;
             let plan = plan_of(std::slice::from_ref(&subject), terms);
             if let Some(key) = key {
                 planned_cache::keep(terms.cache, &key, plan.modules.first()?);
@@ -177,7 +177,7 @@ impl PlannedFile {
     ) -> Result<Self, SessionError> {
         let path = records::text_of(&input.path);
         let mut rewriter = None;
-        let subject = analysis_cache::seen(terms.cache, &path, input.role, input.contents(), || {
+        let subject = analysis_cache::seen(terms.cache, &path, input.role, &input.checksums, || {
             counter.step(Activity::Analyse, &input.path, input.size());
             input.analysed(&path, &mut rewriter)
         })?;

@@ -50,8 +50,7 @@ impl Context<'_> {
                     wrong("inserted code that is not one of the permitted instructions".to_owned());
                     break;
                 }
-                let effect = effects::of(insn, factory);
-                if let Opinion::Contradicts(what) = second.opinion(&bytes[at..], insn, Some(&effect)) {
+                if let Opinion::Contradicts(what) = second.of(&bytes[at..], insn, true) {
                     wrong(format!("the decoders read this instruction differently: {what}"));
                     break;
                 }

@@ -90,7 +90,7 @@ fn entry(
     if lea.is_invalid() || !takes || lea.segment_prefix() != Register::None {
         return Err(OTHER);
     }
-    if matches!(second.opinion(rest, &lea, None), Opinion::Contradicts(_)) {
+    if matches!(second.of(rest, &lea, false), Opinion::Contradicts(_)) {
         return Err("the decoders read an inserted instruction differently");
     }
     reading.at += lea.len();

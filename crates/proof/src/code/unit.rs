@@ -10,7 +10,7 @@ use crate::container::mapping::{IDENTITY, TRACE, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::{self, Item};
 use crate::decode::skipped_lock::to_the_prefix;
-use crate::decode::{Opinion, Second, is_relative_to};
+use crate::decode::{Opinion, Second, is_branch, is_relative_to};
 use crate::rule::Rule;
 use crate::{Context, Counts};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
@@ -189,7 +189,7 @@ impl View<'_, '_> {
         references::reads(insn, fixed, &context.patched, &context.findings);
         self.meets_bare(insn);
         let flow = insn.flow_control();
-        if insn.op_count() > 0 && is_branch(insn.op0_kind()) {
+        if is_branch(insn) {
             if insn.op0_kind() != OpKind::NearBranch64 {
                 self.wrong(Rule::Copy, item, "a branch that processors decode in different ways");
             } else if let Some(to) = copy::branch_target(original, twin, twin_end) {
@@ -376,8 +376,4 @@ fn goes_straight(code: &[u8], items: &[Item], end: u32) -> bool {
         reached = item.end();
     }
     reached == end
-}
-
-fn is_branch(kind: OpKind) -> bool {
-    matches!(kind, OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64)
 }

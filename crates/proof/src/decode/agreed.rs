@@ -3,7 +3,8 @@
 //! What a decoder says of bytes hangs on nothing but these, addresses aside: so the same bytes need
 //! not be compared twice. What says something of addresses is compared each time.
 
-use iced_x86::{Instruction, OpKind};
+use super::operands::is_branch;
+use iced_x86::Instruction;
 
 /// As many as fit into a cache near the core.
 const PLACES: usize = 4096;
@@ -30,17 +31,7 @@ impl Agreed {
 
 /// An instruction's bytes, their number, and what was compared; never zero.
 fn key(bytes: &[u8], first: &Instruction, effect_counts: bool) -> Option<u128> {
-    let is_branch = |at| {
-        matches!(
-            first.op_kind(at),
-            OpKind::NearBranch16
-                | OpKind::NearBranch32
-                | OpKind::NearBranch64
-                | OpKind::FarBranch16
-                | OpKind::FarBranch32
-        )
-    };
-    if first.is_ip_rel_memory_operand() || (0..first.op_count()).any(is_branch) {
+    if first.is_ip_rel_memory_operand() || is_branch(first) {
         return None;
     }
     let own = bytes.get(..first.len()).filter(|own| (1..=BYTES).contains(&own.len()))?;

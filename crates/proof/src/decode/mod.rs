@@ -14,6 +14,7 @@ pub(crate) mod skipped_lock;
 use crate::liveness::effects::{self, Effect};
 use agreed::Agreed;
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register, UsedMemory};
+pub(crate) use operands::is_branch;
 use yaxpeax_arch::LengthedInstruction;
 use yaxpeax_x86::long_mode::{self, InstDecoder, Opcode, Operand};
 
@@ -101,9 +102,7 @@ impl Second {
         if first.has_lock_prefix() != second.prefixes.lock() {
             return Some("lock prefix");
         }
-        if first.op_count() > 0
-            && matches!(first.op0_kind(), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64)
-        {
+        if is_branch(first) {
             return (branch_target(first, second) != Some(first.near_branch_target()))
                 .then_some("branch target");
         }

@@ -73,6 +73,12 @@ pub(super) fn misread(first: &Instruction) -> bool {
     trust(first) == Trust::Nothing
 }
 
+/// Whether an instruction names the place that it leads to.
+pub(crate) fn is_branch(insn: &Instruction) -> bool {
+    insn.op_count() > 0
+        && matches!(insn.op0_kind(), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64)
+}
+
 /// A memory operand; the displacement is the address where the base is the instruction pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Memory {

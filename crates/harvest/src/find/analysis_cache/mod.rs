@@ -4,7 +4,7 @@
 //! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory
 //! costs.
 
-use crate::cache::{Cache, Entry, Key, Made, checksum};
+use crate::cache::{Cache, Checksums, Entry, Key, Made};
 use crate::plan::{Candidate, Function, Saved, Subject};
 use records::plan::{LoadClass, Prefetch, Role, Spin};
 use serde::{Deserialize, Serialize};
@@ -14,16 +14,15 @@ use std::io;
 /// Of an entry's file.
 const NAME: &str = "seen";
 
-/// What the analysis sees in a file: it runs now, or ran before. `debug` is its separate
-/// debug information.
+/// What the analysis sees in a file with these checksums: it runs now, or ran before.
 pub(crate) fn seen<E>(
     cache: &Cache,
     path: &str,
     role: Role,
-    (data, debug): (&[u8], Option<&[u8]>),
+    checksums: &Checksums,
     mut look: impl FnMut() -> Result<Subject, E>,
 ) -> Result<Subject, E> {
-    let key = key(role, (data, debug));
+    let key = key(role, checksums);
     let mut looked = None;
     let entry = cache.get(&key, OsStr::new(NAME), || {
         let subject = look().map_err(Unkept::File)?;
@@ -41,13 +40,8 @@ pub(crate) fn seen<E>(
 }
 
 /// What the analysis saw in a file when it ran before.
-pub(crate) fn kept(
-    cache: &Cache,
-    path: &str,
-    role: Role,
-    contents: (&[u8], Option<&[u8]>),
-) -> Option<Subject> {
-    of_entry(cache.find(&key(role, contents), OsStr::new(NAME))?, path, role)
+pub(crate) fn kept(cache: &Cache, path: &str, role: Role, checksums: &Checksums) -> Option<Subject> {
+    of_entry(cache.find(&key(role, checksums), OsStr::new(NAME))?, path, role)
 }
 
 fn of_entry(entry: Entry<Head>, path: &str, role: Role) -> Option<Subject> {
@@ -55,14 +49,8 @@ fn of_entry(entry: Entry<Head>, path: &str, role: Role) -> Option<Subject> {
     entry.note.subject(path, role, &rows)
 }
 
-fn key(role: Role, (data, debug): (&[u8], Option<&[u8]>)) -> Key {
-    let names = debug.map(checksum).unwrap_or_default();
-    Key::of(&[
-        b"seen, with sizes of loops",
-        checksum(data).as_bytes(),
-        role.word().as_bytes(),
-        names.as_bytes(),
-    ])
+fn key(role: Role, Checksums { data, debug }: &Checksums) -> Key {
+    Key::of(&[b"seen, with sizes of loops", data.as_bytes(), role.word().as_bytes(), debug.as_bytes()])
 }
 
 enum Unkept<E> {

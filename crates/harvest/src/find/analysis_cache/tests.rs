@@ -1,11 +1,12 @@
 use super::seen as seen_by;
 use super::*;
+use crate::cache::Checksums;
 use crate::cache::integrity;
 use crate::find::candidates::look_through;
 use std::process::Command;
 
 fn seen(cache: &Cache, path: &str, role: Role, data: &[u8]) -> Result<Subject, image::ImageError> {
-    seen_by(cache, path, role, (data, None), || look_through(path, role, data, None))
+    seen_by(cache, path, role, &Checksums::of(data, None), || look_through(path, role, data, None))
 }
 
 const TEXT: &str = r"
