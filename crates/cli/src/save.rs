@@ -139,6 +139,7 @@ mod tests {
     impl Record for Note {
         const KIND: &'static str = "note";
         const VERSION: u32 = 1;
+        records::body_by_serde!();
     }
 
     #[test]

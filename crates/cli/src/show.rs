@@ -31,7 +31,7 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs, console: &Console) -> anyhow::Result<Exit> {
     let record = records::read_any(&args.record)?;
-    let whole = whole(&record);
+    let whole = Value::Object(record.whole());
     let (shown, path) = match &args.path {
         Some(path) => (path::find(&whole, path)?, path.as_str()),
         None => (&whole, ""),
@@ -48,17 +48,6 @@ pub(crate) fn run(args: &ShowArgs, console: &Console) -> anyhow::Result<Exit> {
     let text = if style.whole { tree::draw(shown, &style) } else { summary(&record, &style) };
     console.text(&wrap::lines(&text, console.width()))?;
     Ok(Exit::Done)
-}
-
-/// The record as it stands in the file, brought up to date.
-fn whole(record: &AnyRecord) -> Value {
-    let Ok(Value::Object(mut fields)) = serde_json::to_value(&record.header) else {
-        unreachable!("a header is an object")
-    };
-    if let Value::Object(body) = &record.body {
-        fields.extend(body.clone());
-    }
-    Value::Object(fields)
 }
 
 fn summary(record: &AnyRecord, style: &tree::Style) -> String {

@@ -3,10 +3,10 @@
 use crate::environment::{self, Circumstance};
 use crate::figure::{Figure, Value};
 use crate::{harvested, machine, profile};
-use records::AnyRecord;
 use records::machine::Machine;
 use records::profile::Profile;
 use records::run::Run as Harvest;
+use records::{AnyRecord, Misfit, Record};
 use units::Unit;
 
 /// A record and where it comes from.
@@ -82,21 +82,21 @@ fn read_side(side: &Side) -> Result<Read, Refused> {
 
 fn read_run(member: &Member) -> Result<Run, Refused> {
     let record = &member.record;
-    let unsound = |error: serde_json::Error| Refused(format!("{}: {error}", member.name));
+    let unsound = |misfit: Misfit| Refused(format!("{}: {misfit}", member.name));
     let header = &record.header;
     let (figures, circumstances, doubts) = match header.kind.as_str() {
         "machine" => {
-            let machine: Machine = serde_json::from_value(record.body.clone()).map_err(unsound)?;
+            let machine = Machine::from_body(&record.body).map_err(unsound)?;
             let stopped = machine.run.interrupted.then(|| format!("{} was stopped early", member.name));
             let circumstances = environment::of_machine(header, &machine);
             (machine::figures(&machine), circumstances, Vec::from_iter(stopped))
         }
         "profile" => {
-            let profile: Profile = serde_json::from_value(record.body.clone()).map_err(unsound)?;
+            let profile = Profile::from_body(&record.body).map_err(unsound)?;
             (profile::figures(&profile), environment::of_profile(header, &profile), Vec::new())
         }
         "run" => {
-            let run: Harvest = serde_json::from_value(record.body.clone()).map_err(unsound)?;
+            let run = Harvest::from_body(&record.body).map_err(unsound)?;
             (harvested::figures(&run), environment::of_run(header, &run), Vec::new())
         }
         other => {

@@ -20,12 +20,12 @@ pub use platform::{
 };
 pub use rights::{Company, Counters, Limits, PmuDevice, Prefetch, PrefetchControl};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 /// One machine, or the part of it that a guest or container is shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Host {
     pub identity: Identity,

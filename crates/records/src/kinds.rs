@@ -10,8 +10,7 @@ use crate::read::{self, Problem, ReadError};
 use crate::reproduction::Reproduction;
 use crate::run::Run;
 use crate::tour::Tour;
-use schemars::{JsonSchema, Schema};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// A kind of record, its type left behind.
@@ -20,8 +19,9 @@ pub struct Kind {
     pub name: &'static str,
     pub version: u32,
     upgrades: &'static [Upgrade],
-    check: fn(Value) -> Result<(), Problem>,
-    schema: fn() -> Schema,
+    check: fn(&Value) -> Result<(), Problem>,
+    #[cfg(feature = "schema")]
+    schema: fn() -> schemars::Schema,
 }
 
 /// All of them.
@@ -34,19 +34,30 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Tour>(),
 ];
 
+/// A record whose JSON Schema can be told. Schemas are for the tests and for `docs/schema`: in the
+/// binary they would be a megabyte that nothing uses.
+#[cfg(feature = "schema")]
+trait Described: Record + schemars::JsonSchema {}
+#[cfg(feature = "schema")]
+impl<R: Record + schemars::JsonSchema> Described for R {}
+#[cfg(not(feature = "schema"))]
+use Record as Described;
+
 impl Kind {
-    const fn of<R: Record + JsonSchema>() -> Self {
+    const fn of<R: Described>() -> Self {
         Self {
             name: R::KIND,
             version: R::VERSION,
             upgrades: R::UPGRADES,
             check: |body| read::body_of::<R>(body).map(|_| ()),
+            #[cfg(feature = "schema")]
             schema: schema_of::<R>,
         }
     }
 
     /// The JSON Schema of what this program writes.
-    pub fn schema(&self) -> Schema {
+    #[cfg(feature = "schema")]
+    pub fn schema(&self) -> schemars::Schema {
         (self.schema)()
     }
 
@@ -64,6 +75,18 @@ pub struct AnyRecord {
     pub body: Value,
 }
 
+impl AnyRecord {
+    /// The record as its file has it, brought up to date.
+    pub fn whole(&self) -> Map<String, Value> {
+        self.header.before(self.body.as_object().cloned().unwrap_or_default())
+    }
+
+    /// The body, if the record is of this kind. That it is sound was found when it was read.
+    pub fn body_as<R: Record>(&self) -> Option<R> {
+        (self.header.kind == R::KIND).then(|| R::from_body(&self.body).ok()).flatten()
+    }
+}
+
 /// Reads a record of whatever kind; `-` is standard input.
 pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
     read::bytes_of(path)
@@ -77,11 +100,12 @@ fn parse_among(kinds: &[Kind], bytes: &[u8]) -> Result<AnyRecord, Problem> {
         return Err(Problem::UnknownKind(header.kind));
     };
     let body = read::bring_up_to_date(&header, body, kind.version, kind.upgrades)?;
-    (kind.check)(body.clone())?;
+    (kind.check)(&body)?;
     Ok(AnyRecord { header: Header { version: kind.version, ..header }, body })
 }
 
-fn schema_of<R: Record + JsonSchema>() -> Schema {
+#[cfg(feature = "schema")]
+fn schema_of<R: Described>() -> schemars::Schema {
     let mut schema = schemars::schema_for!(Document<R>);
     schema.insert("title".to_owned(), format!("Gleaner {} record, version {}", R::KIND, R::VERSION).into());
     // The header says which kind and version it is: the schema of one kind accepts no other.
@@ -96,7 +120,8 @@ fn schema_of<R: Record + JsonSchema>() -> Schema {
 mod tests {
     use super::*;
 
-    #[derive(serde::Serialize, serde::Deserialize, JsonSchema)]
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     struct Stone {
         weight: f64,
     }
@@ -104,6 +129,7 @@ mod tests {
     impl Record for Stone {
         const KIND: &'static str = "stone";
         const VERSION: u32 = 1;
+        crate::body_by_serde!();
     }
 
     #[test]
@@ -117,6 +143,7 @@ mod tests {
         assert!(matches!(parse(text("stone", "[]")), Err(Problem::Unsound { .. })));
     }
 
+    #[cfg(feature = "schema")]
     #[test]
     fn a_schema_names_its_kind() {
         let schema = Kind::of::<Stone>().schema();

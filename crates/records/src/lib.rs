@@ -6,6 +6,7 @@
 //! Schema. To change a kind that has been released: see `envelope.rs`.
 #![forbid(unsafe_code)]
 
+mod body;
 mod envelope;
 mod exact;
 pub mod host;
@@ -20,6 +21,7 @@ pub mod run;
 pub mod tour;
 mod write;
 
+pub use body::{Misfit, read as read_body, write as write_body};
 pub use envelope::{Document, Header, Record, Upgrade};
 pub use exact::{path_of, text_of};
 pub use kinds::{AnyRecord, KINDS, Kind, read_any};

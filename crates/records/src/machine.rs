@@ -40,11 +40,11 @@ pub use windows::{WindowCurve, WindowPoint, Windows};
 pub use yields::{Call, CallCost, HandOver, HandOverBy, UserSwitch, Yields};
 
 use crate::{Record, host::Host};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one machine is, and what was measured of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     pub host: Host,
     pub run: Run,
@@ -58,10 +58,12 @@ pub struct Machine {
 impl Record for Machine {
     const KIND: &'static str = "machine";
     const VERSION: u32 = 1;
+    crate::body_by_serde!();
 }
 
 /// The outcome of one experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome<T> {
     pub status: Status,
     /// Why there is no result, or only a part of it.
@@ -76,7 +78,8 @@ pub struct Outcome<T> {
     pub result: Option<T>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Done,
@@ -89,7 +92,8 @@ pub enum Status {
 }
 
 /// A result for each experiment that was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Experiments {
     #[serde(skip_serializing_if = "Option::is_none")]

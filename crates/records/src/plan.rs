@@ -16,12 +16,12 @@ pub use prices::{LevelPrice, Prices, Source, YieldPrice};
 pub use site::{Because, Live, LoadClass, Place, Prefetch, Rejected, Site, SourceLine, Spin, WaitsFor};
 
 use crate::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Quantity};
 
 /// Which loads of which modules get a yield, and why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The costs that the arithmetic uses.
     pub prices: Prices,
@@ -38,10 +38,12 @@ pub struct Plan {
 impl Record for Plan {
     const KIND: &'static str = "plan";
     const VERSION: u32 = 1;
+    crate::body_by_serde!();
 }
 
 /// What a program is in a harvest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Its latency matters.
@@ -53,7 +55,8 @@ pub enum Role {
 }
 
 /// The plan for one file in one role.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlannedModule {
     /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub path: String,
@@ -73,7 +76,8 @@ pub struct PlannedModule {
 }
 
 /// What the analysis found in a module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Counts {
     pub functions: usize,
@@ -87,7 +91,8 @@ pub struct Counts {
 }
 
 /// An alternative plan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Alternative {
     pub name: String,
     pub what: String,

@@ -25,12 +25,12 @@ pub use trial::{Trial, TrialOutcome};
 
 use crate::Record;
 use crate::run::Refused;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// Which loads of a program stall, and on which data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     pub program: ProfiledProgram,
     pub sampling: Sampling,
@@ -70,10 +70,12 @@ pub struct Profile {
 impl Record for Profile {
     const KIND: &'static str = "profile";
     const VERSION: u32 = 1;
+    crate::body_by_serde!();
 }
 
 /// What was profiled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfiledProgram {
     /// Bytes that are not valid UTF-8 are written as `\xHH`. Empty if the profiler attached to a
     /// process.
@@ -93,7 +95,8 @@ pub struct ProfiledProgram {
 }
 
 /// How the profiled program ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramEnd {
     Exited {
@@ -109,7 +112,8 @@ pub enum ProgramEnd {
 }
 
 /// A file of `perf record`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerfDataFile {
     /// As it was named; `-` for standard input.
     pub path: String,
@@ -125,7 +129,8 @@ pub struct PerfDataFile {
 }
 
 /// The whole run in a few figures. Shares are of the CPU time of all threads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Wall-clock time.
     pub elapsed: Quantity,
@@ -172,7 +177,8 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// Time of which it is not known what the core waited for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unattributed {
     pub why: String,
     /// Share of the CPU time.
@@ -181,7 +187,8 @@ pub struct Unattributed {
 
 /// `memory_bound` by the level that served the loads. Hardware samples tell no time: theirs are
 /// shares of the latency of all sampled loads, or of their number where they hold no latency.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByLevel {
     #[serde(rename = "L1")]
     pub l1: Quantity,
@@ -208,7 +215,8 @@ pub struct ByLevel {
 }
 
 /// What the samples of one function show.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionShare {
     /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub module: String,

@@ -69,7 +69,7 @@ pub fn parse<R: Record>(bytes: &[u8]) -> Result<Document<R>, Problem> {
         return Err(Problem::WrongKind { found: header.kind, wanted: R::KIND });
     }
     let body = bring_up_to_date(&header, body, R::VERSION, R::UPGRADES)?;
-    Ok(Document { header: Header { version: R::VERSION, ..header }, body: body_of(body)? })
+    Ok(Document { header: Header { version: R::VERSION, ..header }, body: body_of(&body)? })
 }
 
 pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, Problem> {
@@ -143,11 +143,11 @@ pub(crate) fn bring_up_to_date(
     Ok(body)
 }
 
-pub(crate) fn body_of<R: Record>(body: Value) -> Result<R, Problem> {
-    serde_path_to_error::deserialize(body).map_err(|error| Problem::Unsound {
+pub(crate) fn body_of<R: Record>(body: &Value) -> Result<R, Problem> {
+    R::from_body(body).map_err(|misfit| Problem::Unsound {
         kind: R::KIND.to_owned(),
-        at: error.path().to_string(),
-        what: error.into_inner().to_string(),
+        at: misfit.at(),
+        what: misfit.what,
     })
 }
 
@@ -190,6 +190,7 @@ mod tests {
         const KIND: &'static str = "well";
         const VERSION: u32 = 3;
         const UPGRADES: &'static [Upgrade] = &[rename, from_zero];
+        crate::body_by_serde!();
     }
 
     fn well(version: &str, rest: &str) -> Result<u64, String> {

@@ -2,12 +2,12 @@
 
 use crate::Record;
 use crate::machine::Grade;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Quantity, Unit};
 
 /// The claims of one document, each tested here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reproduction {
     /// Its short name: `mlp`, `origin2000`, `lat_mem_rd`, `vtune` or `msh`.
     pub document: String,
@@ -32,10 +32,12 @@ pub struct Reproduction {
 impl Record for Reproduction {
     const KIND: &'static str = "reproduction";
     const VERSION: u32 = 1;
+    crate::body_by_serde!();
 }
 
 /// A claim, and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimOutcome {
     /// Unique in its document.
     pub id: String,
@@ -64,7 +66,8 @@ pub struct ClaimOutcome {
 }
 
 /// A figure of the document: the points that its text states, and the same measured here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimCurves {
     /// Letters, digits and `-`: unique in its document.
     pub id: String,
@@ -83,21 +86,24 @@ pub struct ClaimCurves {
     pub here: Vec<ClaimCurve>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimCurve {
     pub name: String,
     /// Ascending in x.
     pub points: Vec<ClaimPoint>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClaimPoint {
     pub x: f64,
     pub y: Quantity,
 }
 
 /// What this run says of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// The whole interval has the shape that the document describes.

@@ -17,12 +17,12 @@ pub use slowdown::Slowdown;
 
 use crate::Record;
 use crate::plan::{Bounds, Part};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// What became of a harvest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     pub primary: Process,
     pub scavengers: Vec<Scavenger>,
@@ -62,10 +62,12 @@ pub struct Run {
 impl Record for Run {
     const KIND: &'static str = "run";
     const VERSION: u32 = 1;
+    crate::body_by_serde!();
 }
 
 /// What the primary's stalls gave to guests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cycles {
     /// Cycles in which the primary waited for memory.
     pub stalled: Quantity,
@@ -73,7 +75,8 @@ pub struct Cycles {
     pub harvested: Quantity,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Yields {
     /// How often the primary yielded to guests.
     pub primary: Quantity,
@@ -84,7 +87,8 @@ pub struct Yields {
 }
 
 /// Something that was asked for and could not be done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
     pub what: String,
     pub why: String,

@@ -2,12 +2,12 @@
 //! be done about it. Each step was carried out, or says why not.
 
 use crate::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// The steps of one tour, in the order in which they are told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tour {
     /// The processor of this run.
     pub processor: String,
@@ -27,10 +27,12 @@ pub struct Tour {
 impl Record for Tour {
     const KIND: &'static str = "tour";
     const VERSION: u32 = 1;
+    crate::body_by_serde!();
 }
 
 /// One step: a question, and what was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TourStep {
     /// The question that it answers.
     pub title: String,
@@ -52,7 +54,8 @@ pub struct TourStep {
 }
 
 /// A figure of the picture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepFigure {
     pub name: String,
     pub value: Quantity,
@@ -62,7 +65,8 @@ pub struct StepFigure {
 }
 
 /// Whether a step was carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum StepOutcome {
     Done,
@@ -74,7 +78,8 @@ pub enum StepOutcome {
 }
 
 /// A command, and what it is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextStep {
     pub command: String,
     pub what_for: String,

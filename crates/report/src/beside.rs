@@ -6,17 +6,17 @@ use crate::Named;
 use crate::parts::{Cell, Out, Table};
 use crate::run::throughput;
 use crate::text::base;
+use records::AnyRecord;
 use records::machine::Machine;
 use records::profile::Profile;
 use records::run::Run;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What is set beside: its name, and its cell in each record that has it.
 type Rows = Vec<(String, BTreeMap<usize, Cell>)>;
 
 /// Names the main figures of a record of one kind.
-type Figures = fn(Value) -> Vec<(String, Cell)>;
+type Figures = fn(&AnyRecord) -> Vec<(String, Cell)>;
 
 /// A section for each kind of which there are several records; `None` where there is none.
 pub(crate) fn part(records: &[Named]) -> Option<Out> {
@@ -45,7 +45,7 @@ pub(crate) fn part(records: &[Named]) -> Option<Out> {
 /// Their throughput against latency in one figure.
 fn harvests(of_kind: &[(usize, &Named)], out: &mut Out) {
     let typed = |(n, named): &(usize, &Named)| {
-        let run = serde_json::from_value::<Run>(named.record.body.clone()).ok()?;
+        let run: Run = named.record.body_as()?;
         Some((format!("{}: {}", n + 1, base(&named.name)), run))
     };
     let (figure, without) = throughput::figure(&of_kind.iter().filter_map(typed).collect::<Vec<_>>());
@@ -62,7 +62,7 @@ fn table(of_kind: &[(usize, &Named)], title: &str, figures: Figures) -> Table {
     let mut rows = Rows::new();
     for (column, (n, named)) in of_kind.iter().enumerate() {
         table.head.push(format!("{}: {}", n + 1, base(&named.name)));
-        for (what, cell) in figures(named.record.body.clone()) {
+        for (what, cell) in figures(&named.record) {
             let known = rows.iter().position(|(other, _)| *other == what);
             let row = known.unwrap_or_else(|| {
                 rows.push((what, BTreeMap::new()));
@@ -82,8 +82,8 @@ fn table(of_kind: &[(usize, &Named)], title: &str, figures: Figures) -> Table {
     table
 }
 
-fn machine(body: Value) -> Vec<(String, Cell)> {
-    let Ok(machine) = serde_json::from_value::<Machine>(body) else { return Vec::new() };
+fn machine(record: &AnyRecord) -> Vec<(String, Cell)> {
+    let Some(machine) = record.body_as::<Machine>() else { return Vec::new() };
     let mut all = Vec::new();
     for level in &machine.levels {
         all.push((format!("{}: time of a load", level.name), Cell::quantity(&level.latency.ns)));
@@ -103,8 +103,8 @@ fn machine(body: Value) -> Vec<(String, Cell)> {
     all
 }
 
-fn profile(body: Value) -> Vec<(String, Cell)> {
-    let Ok(profile) = serde_json::from_value::<Profile>(body) else { return Vec::new() };
+fn profile(record: &AnyRecord) -> Vec<(String, Cell)> {
+    let Some(profile) = record.body_as::<Profile>() else { return Vec::new() };
     let s = &profile.summary;
     let told = |what: &str, cell| (what.to_owned(), cell);
     vec![
@@ -118,8 +118,8 @@ fn profile(body: Value) -> Vec<(String, Cell)> {
     ]
 }
 
-fn run(body: Value) -> Vec<(String, Cell)> {
-    let Ok(run) = serde_json::from_value::<Run>(body) else { return Vec::new() };
+fn run(record: &AnyRecord) -> Vec<(String, Cell)> {
+    let Some(run) = record.body_as::<Run>() else { return Vec::new() };
     let told = |what: &str, cell| (what.to_owned(), cell);
     vec![
         told("wall-clock time", Cell::quantity(&run.wall)),

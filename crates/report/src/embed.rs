@@ -16,11 +16,7 @@ const DIGITS: usize = 7;
 
 /// The record as its file has it, brought up to date, without indentation.
 fn json(named: &Named) -> String {
-    let mut whole = serde_json::to_value(&named.record.header).unwrap_or_default();
-    if let (Value::Object(fields), Value::Object(body)) = (&mut whole, &named.record.body) {
-        fields.extend(body.clone());
-    }
-    whole.to_string()
+    Value::Object(named.record.whole()).to_string()
 }
 
 /// The record, and whether its numbers are rounded.

@@ -90,7 +90,7 @@ pub fn report(records: &[Named], options: &Options) -> Report {
 }
 
 fn body(named: &Named, names: &[String], out: &mut Out) {
-    let value = named.record.body.clone();
+    let value = &named.record.body;
     let made = match named.record.header.kind.as_str() {
         "machine" => typed(value).map(|machine| machine::sections(&machine, out)),
         "profile" => typed(value).map(|profile| profile::sections(&profile, out)),
@@ -105,8 +105,8 @@ fn body(named: &Named, names: &[String], out: &mut Out) {
     }
 }
 
-fn typed<R: records::Record>(value: Value) -> Result<R, String> {
-    serde_json::from_value(value).map_err(|error| error.to_string())
+fn typed<R: records::Record>(value: &Value) -> Result<R, String> {
+    R::from_body(value).map_err(|misfit| misfit.to_string())
 }
 
 /// Whether a file is a page of this room's: one may be replaced by another without asking.

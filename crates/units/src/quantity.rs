@@ -2,11 +2,11 @@
 //! the reason why there is none.
 
 use crate::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a figure was obtained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// Measured on this machine.
@@ -18,7 +18,8 @@ pub enum Basis {
 }
 
 /// Units that records use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     #[serde(rename = "ns")]
     Nanos,
@@ -68,7 +69,8 @@ impl Unit {
 }
 
 /// A number with its 95% interval, or the reason why it could not be resolved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Quantity {
     Resolved {
@@ -134,7 +136,8 @@ impl Quantity {
 }
 
 /// One latency in the three units that people compare: time, core cycles and time stamp ticks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     pub ns: Quantity,
     pub cycles: Quantity,

@@ -3,7 +3,6 @@
 use super::{Cell, Row};
 use jiff::Timestamp;
 use records::AnyRecord;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -55,10 +54,8 @@ impl Source {
         self.record.body.pointer("/run/host_name").and_then(Value::as_str)
     }
 
-    /// The body, if the record is of this kind. That it is sound was found when it was read.
-    pub(super) fn body<R: DeserializeOwned + records::Record>(&self) -> Option<R> {
-        let of_kind = self.kind() == R::KIND;
-        of_kind.then(|| serde_json::from_value(self.record.body.clone()).ok()).flatten()
+    pub(super) fn body<R: records::Record>(&self) -> Option<R> {
+        self.record.body_as()
     }
 
     /// The cells that every row begins with.

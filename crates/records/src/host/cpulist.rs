@@ -1,13 +1,13 @@
 //! Sets of CPUs (or nodes) the way Linux writes them: `0-3,8-11`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A set of CPU numbers; in JSON the kernel's list form, `"0-3,8"`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct CpuList(BTreeSet<u32>);
 
 /// Larger numbers than any kernel's `NR_CPUS`; a list that names them is garbled, and expanding it

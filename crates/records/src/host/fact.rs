@@ -1,11 +1,11 @@
 //! A fact that may be unknown, and an ability that may be missing.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something that the host reports, or why it is not known. JSON: the bare value, or `{"unknown":
 /// "why"}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Fact<T> {
     // First, so that a map with this key is never taken for a value of a type whose fields all have
@@ -66,7 +66,8 @@ impl<T: Copy> Fact<T> {
 }
 
 /// Whether this host can do something; a "no" says what would change it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "can", rename_all = "lowercase")]
 pub enum Ability {
     Yes {
@@ -108,7 +109,8 @@ impl Ability {
 }
 
 /// What Gleaner can do on this host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Verdict {
     pub measure: Ability,

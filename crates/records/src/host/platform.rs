@@ -1,12 +1,12 @@
 //! The machine, its processor, CPUs, caches and clocks.
 
 use super::{CpuList, Fact};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 /// Which machine this is, and what runs it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Identity {
     /// `x86_64`, `aarch64`, `ppc64le`, …
@@ -20,7 +20,8 @@ pub struct Identity {
 }
 
 /// Hypervisor and container around this process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Virtualization {
     /// The hypervisor's name, or `none` on bare metal.
@@ -44,7 +45,8 @@ impl Virtualization {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Processor {
     pub vendor: Fact<String>,
@@ -62,7 +64,8 @@ pub struct Processor {
     pub fsgsbase: super::Ability,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Topology {
     pub online: Fact<CpuList>,
@@ -78,7 +81,8 @@ pub struct Topology {
 }
 
 /// Simultaneous multithreading: what is claimed, and room for what the lab finds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Smt {
     /// Hardware threads per core by topology: 1 means no siblings are shown.
@@ -90,7 +94,8 @@ pub struct Smt {
     pub measured: Fact<Vec<CpuList>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CoreKind {
     /// The fast cores of a hybrid processor.
@@ -101,7 +106,8 @@ pub enum CoreKind {
     Uniform,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     pub id: u32,
     pub online: bool,
@@ -118,7 +124,8 @@ pub struct Cpu {
     pub max_hz: Fact<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CacheKind {
     Data,
@@ -127,7 +134,8 @@ pub enum CacheKind {
 }
 
 /// One cache, from sysfs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
     pub level: u32,
     pub kind: CacheKind,
@@ -139,7 +147,8 @@ pub struct Cache {
 }
 
 /// One cache, from a CPUID leaf.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheClaim {
     /// `0x8000001D`, `0x80000006`, `4`, `2`.
     pub leaf: String,
@@ -152,7 +161,8 @@ pub struct CacheClaim {
 }
 
 /// One translation buffer, from CPUID.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbClaim {
     pub leaf: String,
     pub level: u32,
@@ -162,7 +172,8 @@ pub struct TlbClaim {
     pub entries: u32,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Clocks {
     /// The time stamp counter (x86), the generic timer (Arm) or the timebase (POWER) ticks at a
@@ -182,7 +193,8 @@ pub struct Clocks {
 }
 
 /// Frequency scaling as the kernel runs it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CpuFreq {
     pub driver: Fact<String>,
@@ -192,7 +204,8 @@ pub struct CpuFreq {
 }
 
 /// Claims that cannot all be true.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contradiction {
     /// A word or two: `L3 size`, `memory`.
     pub about: String,

@@ -2,12 +2,12 @@
 //! machine.
 
 use super::{Ability, CpuList, Fact};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 /// Hardware counters and the samplers that use them. Each ability was tested by opening the event.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Counters {
     /// Core cycles and instructions count.
@@ -30,7 +30,8 @@ pub struct Counters {
     pub paranoid: Fact<i32>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PmuDevice {
     pub name: String,
     /// The type number an event of this PMU carries.
@@ -39,7 +40,8 @@ pub struct PmuDevice {
 }
 
 /// Switches of the hardware prefetchers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Prefetch {
     /// Whether they can be read here at all.
@@ -47,7 +49,8 @@ pub struct Prefetch {
     pub controls: Vec<PrefetchControl>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrefetchControl {
     pub name: String,
     /// `MSR 0x1A4 bit 0`, or a path.
@@ -56,7 +59,8 @@ pub struct PrefetchControl {
     pub state: Fact<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Limits {
     /// `RLIMIT_MEMLOCK`, soft; `null` is unlimited.
@@ -79,7 +83,8 @@ pub struct Limits {
 }
 
 /// What else runs on the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Company {
     /// Millionths of the CPU time since boot that the hypervisor gave to other guests.

@@ -1,10 +1,10 @@
 //! Bandwidth: what caches and memory move, and what a load costs meanwhile.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bandwidth {
     /// The most that the CPUs of this run drew from memory by any operation, in bytes that the
     /// program moves.
@@ -29,7 +29,8 @@ pub struct Bandwidth {
     pub notes: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StreamKind {
     Read,
@@ -57,7 +58,8 @@ impl StreamKind {
 }
 
 /// For each 64 bytes of each array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counting {
     pub operation: StreamKind,
     /// Bytes that the program loads and stores: these make the bandwidths here.
@@ -69,7 +71,8 @@ pub struct Counting {
 
 /// What starting each pass over the arrays costs is part of it, which matters in a first-level
 /// cache only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamRate {
     pub operation: StreamKind,
     /// `L1`, `L2`, `L3` or `DRAM`: where the arrays fit, by what the host claims.
@@ -85,7 +88,8 @@ pub struct StreamRate {
 }
 
 /// Latency over bandwidth: one CPU chases a chain in memory while the others stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedCurve {
     pub traffic: StreamKind,
     /// The CPU that chases.
@@ -96,7 +100,8 @@ pub struct LoadedCurve {
     pub points: Vec<LoadedPoint>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedPoint {
     /// Core cycles, at least, that each stream pauses for each 256 bytes of each array; absent
     /// where nothing streams.

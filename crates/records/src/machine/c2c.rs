@@ -2,11 +2,11 @@
 //! mistake does.
 
 use super::Nearness;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheToCache {
     /// CPUs between which lines were handed over.
     pub cpus: Vec<u32>,
@@ -24,7 +24,8 @@ pub struct CacheToCache {
 /// A line handed over and back, half a round trip: the other side's store is seen, and the line is
 /// then taken over to be written, which are two messages on most processors. Over many lines, as
 /// their addresses matter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transfer {
     /// The CPU that has the first turn.
     pub from: u32,
@@ -37,7 +38,8 @@ pub struct Transfer {
     pub latency: Latency,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferClass {
     pub nearness: Nearness,
     pub pairs_possible: usize,
@@ -47,7 +49,8 @@ pub struct TransferClass {
 }
 
 /// Two CPUs that count, each in a word of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FalseSharing {
     pub cpus: [u32; 2],
     pub nearness: Nearness,

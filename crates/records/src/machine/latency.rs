@@ -1,10 +1,10 @@
 //! Latency over size: curves for each pattern, kind of access and kind of page.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyCurves {
     /// Size of a cache line, as the host claims it: the distance of neighbouring nodes.
     pub line: Bytes,
@@ -19,7 +19,8 @@ pub struct LatencyCurves {
 
 /// How the times of single loads from one level are spread. Each load waits for the one before it;
 /// percentiles are of each block, and the figure is the median over the blocks, less `clock`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SingleLoads {
     /// `L1`, `L2`, `L3`, … `DRAM`.
     pub level: String,
@@ -38,14 +39,16 @@ pub struct SingleLoads {
     pub p999: Latency,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PagesRefused {
     pub pages: String,
     pub why: String,
     pub would_help: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
     pub pattern: Pattern,
     pub access: Access,
@@ -55,7 +58,8 @@ pub struct Curve {
 }
 
 /// The order in which memory is visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One random cycle through all lines.
@@ -68,7 +72,8 @@ pub enum Pattern {
     Stride,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     Read,
@@ -77,7 +82,8 @@ pub enum Access {
 }
 
 /// Pages that were asked for, and what the kernel gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSupply {
     /// `4K`, `thp`, `2M` or `1G`.
     pub asked: String,
@@ -85,7 +91,8 @@ pub struct PageSupply {
     pub share: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
     pub size: Bytes,
     /// Distance of neighbouring nodes.

@@ -1,10 +1,10 @@
 //! Levels: where a load can be served from, and what that costs.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     /// `L1`, `L2`, `L3`, … `DRAM`.
     pub name: String,

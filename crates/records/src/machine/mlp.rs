@@ -1,11 +1,11 @@
 //! Memory-level parallelism: how many misses are served at once.
 
 use super::{PageSupply, PagesRefused};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mlp {
     /// One for each kind of page: with small ones a page walk comes to most misses.
     pub kinds: Vec<MlpOfPages>,
@@ -13,7 +13,8 @@ pub struct Mlp {
     pub pages_refused: Vec<PagesRefused>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MlpOfPages {
     pub pages: PageSupply,
     /// Huge pages on host and guest: `H0G1` means enabled on the host and disabled in the guest;
@@ -63,7 +64,8 @@ pub struct MlpOfPages {
 }
 
 /// Misses without page walks: each page was touched just before, at a line that is not accessed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Translated {
     pub effective: Quantity,
     pub in_sequence: Latency,
@@ -71,13 +73,15 @@ pub struct Translated {
 }
 
 /// A shot of some accesses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shot {
     pub accesses: u32,
     pub time: Latency,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapShot {
     /// No-operations of one byte.
     pub gap: u32,
@@ -85,7 +89,8 @@ pub struct GapShot {
 }
 
 /// `T(n) = n·M + C`, with every measured T(n) within its interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SequenceLine {
     /// M: one access.
     pub per_access: Latency,
@@ -97,7 +102,8 @@ pub struct SequenceLine {
     pub conflict: Vec<u32>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainsPoint {
     pub chains: u32,
     /// Time in which every chain takes one step.

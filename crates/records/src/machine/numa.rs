@@ -1,10 +1,10 @@
 //! NUMA: where memory lies, and what that costs.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Numa {
     /// The node of the CPU that measured the placements.
     pub local: u32,
@@ -20,7 +20,8 @@ pub struct Numa {
     pub left_out: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementKind {
     /// Bound to the measuring CPU's node.
@@ -34,13 +35,15 @@ pub enum PlacementKind {
 }
 
 /// Pages found on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePages {
     pub node: i32,
     pub pages: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacementResult {
     pub kind: PlacementKind,
     /// The nodes that were asked for.
@@ -59,7 +62,8 @@ pub struct PlacementResult {
     pub parallelism: Quantity,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodePair {
     /// The node whose CPU loads.
     pub from: u32,

@@ -2,11 +2,11 @@
 //! where not.
 
 use super::PageSupply;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prefetching {
     pub pages: PageSupply,
     /// How this machine's prefetchers are switched, and whether that is possible here.
@@ -17,7 +17,8 @@ pub struct Prefetching {
     pub revealed: Vec<Revealed>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ControlOutcome {
     pub switched: bool,
     /// What was switched, or why nothing was.
@@ -26,7 +27,8 @@ pub struct ControlOutcome {
     pub would_help: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrefetchState {
     /// `as found`, `L2 streamer off`, `all off`, `depth 7 (deepest)` …
     pub name: String,
@@ -37,7 +39,8 @@ pub struct PrefetchState {
 }
 
 /// A pattern, and what an access of it costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbePoint {
     pub size: Bytes,
     pub probe: Probe,
@@ -46,7 +49,8 @@ pub struct ProbePoint {
     pub voided: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
     /// One random cycle.
@@ -73,7 +77,8 @@ pub enum Probe {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Revealed {
     pub size: Bytes,
     /// Random latency over that of an ascending stream: the lines that are under way at once, on

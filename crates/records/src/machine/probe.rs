@@ -1,12 +1,12 @@
 //! The fleet probe: few figures, measured in seconds, that hosts of the same hardware should share.
 
 use super::PageSupply;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
 /// What `gleaner probe` measures. Each figure names the fault that it gives away.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetProbe {
     /// Core clock while busy: a power cap, a wrong governor.
     pub core_clock: Quantity,
@@ -48,7 +48,8 @@ pub struct FleetProbe {
 }
 
 /// One NUMA node, used by its own CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedNode {
     pub node: u32,
     /// CPUs that read.

@@ -1,11 +1,11 @@
 //! How far a core looks ahead: cliffs in the time of two misses, by what stands between them.
 
 use super::PageSupply;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rob {
     pub pages: PageSupply,
     /// The area that is accessed.
@@ -19,7 +19,8 @@ pub struct Rob {
     pub cliffs: Vec<Cliff>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cliff {
     /// `nop1` to `nop9`, `int_add`, `vector_add`, `alternating`, `mixed`, `load`, `store`,
     /// `branch`, `taken_branch`, `cmp`.
@@ -36,7 +37,8 @@ pub struct Cliff {
 }
 
 /// The resource that is exhausted at a cliff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunsOut {
     ReorderBuffer,
@@ -53,7 +55,8 @@ pub enum RunsOut {
     Unknown,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GapPoint {
     pub gap: u32,
     pub cycles: Quantity,

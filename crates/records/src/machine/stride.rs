@@ -1,11 +1,11 @@
 //! Latency over stride and size, and what it reveals of lines and prefetchers.
 
 use super::PageSupply;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stride {
     /// Size of a cache line: the smallest distance at which two words are not loaded together.
     pub line: Quantity,
@@ -23,7 +23,8 @@ pub struct Stride {
     pub page_boundary: Quantity,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     Forward,
@@ -34,7 +35,8 @@ pub enum Direction {
     Pages,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StridePoint {
     pub size: Bytes,
     pub stride: Bytes,
@@ -45,14 +47,16 @@ pub struct StridePoint {
     pub voided: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairPoint {
     pub distance: Bytes,
     /// Mean of the two accesses.
     pub latency: Latency,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StrideFollowed {
     pub size: Bytes,
     /// The longest ascending stride that is faster than a random order; the interval ends where it

@@ -1,11 +1,11 @@
 //! Several threads at once, each chasing its own chain: what they take from each other, and which
 //! caches they share.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threads {
     /// CPUs in the order in which they join: whole cores first, siblings of a busy core last.
     pub order: Vec<u32>,
@@ -19,7 +19,8 @@ pub struct Threads {
 }
 
 /// Several threads at once, each over its own memory of this size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Crowd {
     /// The level that a thread's memory lies in when it is alone, by what the host claims.
     pub within: String,
@@ -34,14 +35,16 @@ pub struct Crowd {
     pub per_thread: Vec<ThreadLatency>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadLatency {
     pub cpu: u32,
     pub ns: Quantity,
 }
 
 /// Is a cache of one CPU also another's?
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sharing {
     /// `L1`, `L2`, …
     pub level: String,
@@ -62,7 +65,8 @@ pub struct Sharing {
 }
 
 /// How sharing is tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SharingTest {
     /// Both CPUs' chains fill more than half of what is claimed: a slowdown shows that they share
@@ -74,7 +78,8 @@ pub enum SharingTest {
 }
 
 /// How close two CPUs are, by what the host claims: the closest that holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Nearness {
     /// Two hardware threads of one core.

@@ -1,11 +1,11 @@
 //! Translation buffers: how many pages each level holds, and what it costs to miss it.
 
 use super::{PageSupply, PagesRefused};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tlb {
     /// One for each kind of page.
     pub kinds: Vec<TlbOfPages>,
@@ -13,7 +13,8 @@ pub struct Tlb {
     pub pages_refused: Vec<PagesRefused>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbOfPages {
     pub pages: PageSupply,
     /// Nearest first.
@@ -22,7 +23,8 @@ pub struct TlbOfPages {
     pub points: Vec<TlbPoint>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbLevel {
     pub level: u32,
     /// Pages that it holds.
@@ -37,7 +39,8 @@ pub struct TlbLevel {
 }
 
 /// Where the translation comes from after a miss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AfterMiss {
     NextLevel,
@@ -48,7 +51,8 @@ pub enum AfterMiss {
 }
 
 /// A pair of chains: the same number of lines, visited in the same manner.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbPoint {
     pub pass: u32,
     /// Pages, and lines.

@@ -2,18 +2,19 @@
 //! to.
 
 use super::PageSupply;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Windows {
     /// Size of a cache line, as the host claims it.
     pub line: Bytes,
     pub curves: Vec<WindowCurve>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowCurve {
     pub window: Bytes,
     /// Four doubles at a time instead of one.
@@ -23,7 +24,8 @@ pub struct WindowCurve {
     pub points: Vec<WindowPoint>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowPoint {
     /// A whole number of windows.
     pub area: Bytes,

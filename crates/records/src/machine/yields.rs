@@ -1,10 +1,10 @@
 //! What a switch to other work costs.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Latency, Quantity};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Yields {
     /// Switches between contexts without the kernel, by what is saved and restored.
     pub user: Vec<UserSwitch>,
@@ -14,7 +14,8 @@ pub struct Yields {
     pub calls: Vec<CallCost>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserSwitch {
     /// General registers saved and restored, beside the stack pointer.
     pub live: u32,
@@ -28,7 +29,8 @@ pub struct UserSwitch {
     pub cost: Latency,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HandOverBy {
     Futex,
@@ -36,7 +38,8 @@ pub enum HandOverBy {
     SchedYield,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HandOver {
     pub by: HandOverBy,
     /// The other thread's CPU; the first one's is the run's.
@@ -50,7 +53,8 @@ pub struct HandOver {
     pub calls: Option<Quantity>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     /// A call of an empty function by its address.
@@ -63,7 +67,8 @@ pub enum Call {
     YieldToNobody,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallCost {
     pub what: Call,
     pub cost: Latency,

@@ -1,11 +1,11 @@
 //! What a yield is expected to gain: P(miss) × what a miss costs − yield cost − pollution, in
 //! cycles for each execution.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gain {
     /// The probability that the load misses.
     pub p_miss: Quantity,
@@ -31,7 +31,8 @@ pub struct Gain {
 }
 
 /// Where a probability came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Assumed for all loads of its class: this program was not profiled.

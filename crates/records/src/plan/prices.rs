@@ -1,10 +1,10 @@
 //! What a miss and a yield cost on the machine that a plan is for.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Prices {
     pub source: Source,
     /// What a load costs that this level serves, nearest level first; in core cycles.
@@ -32,7 +32,8 @@ fn unknown_reach() -> Quantity {
 }
 
 /// Where the figures came from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum Source {
     /// A machine record.
@@ -41,13 +42,15 @@ pub enum Source {
     Defaults { why: String },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelPrice {
     pub name: String,
     pub cycles: Quantity,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct YieldPrice {
     /// General registers saved and restored.
     pub live: u32,

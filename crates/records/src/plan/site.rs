@@ -1,11 +1,11 @@
 //! Loads: those that get a yield, and those that do not.
 
 use super::Gain;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A load with a yield before it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Site {
     #[serde(flatten)]
     pub place: Place,
@@ -21,7 +21,8 @@ pub struct Site {
 }
 
 /// A loop that busy-waits: the program yields before this instruction in each iteration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spin {
     #[serde(flatten)]
     pub place: Place,
@@ -31,7 +32,8 @@ pub struct Spin {
 }
 
 /// What ends a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WaitsFor {
     /// A time.
@@ -54,7 +56,8 @@ impl WaitsFor {
 }
 
 /// Where in a module.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// Address in the ELF file (as `objdump` shows it), without load bias.
     pub address: u64,
@@ -67,14 +70,16 @@ pub struct Place {
     pub source: Option<SourceLine>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceLine {
     pub file: String,
     pub line: u32,
 }
 
 /// What static analysis knows of a load's address. Its probability of missing depends on this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadClass {
     /// The same instruction loaded it in the previous iteration: a pointer chase.
@@ -95,7 +100,8 @@ pub enum LoadClass {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prefetch {
     /// `prefetcht0`.
@@ -105,7 +111,8 @@ pub enum Prefetch {
 }
 
 /// Registers that the yield must save.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Live {
     pub general: Vec<String>,
     pub vectors: u32,
@@ -114,7 +121,8 @@ pub struct Live {
 }
 
 /// A load that gets no yield.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rejected {
     #[serde(flatten)]
     pub place: Place,
@@ -127,7 +135,8 @@ pub struct Rejected {
     pub gain: Option<Gain>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
     /// The yield costs more than the expected gain.

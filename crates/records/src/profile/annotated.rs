@@ -1,11 +1,11 @@
 //! The code of functions that took time, with the samples of each instruction.
 
 use super::is_zero;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A function, with its instructions around those that were sampled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnnotatedFunction {
     /// Bytes that are no text stand as `\xHH`.
     pub module: String,
@@ -21,7 +21,8 @@ pub struct AnnotatedFunction {
 }
 
 /// An instruction with the samples that are put down to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnnotatedInstruction {
     pub address: u64,
     /// Its size in bytes.

@@ -1,12 +1,12 @@
 //! Who called what was sampled.
 
 use super::is_zero;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who called what was sampled: a tree of calls, by samples of an event of their own that copies
 /// the stack, slower than those that the other figures are from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallTree {
     /// Samples with a stack.
     pub samples: u64,
@@ -22,7 +22,8 @@ pub struct CallTree {
 }
 
 /// A function, or a line of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallFrame {
     /// The function; one without a name by its file and stated address, as `libc.so.6+0x2a140`. For
     /// the outermost frame, the program.
@@ -45,7 +46,8 @@ pub struct CallFrame {
 }
 
 /// A frame as called by the frame of another node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallNode {
     /// Index of the caller's node; none for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

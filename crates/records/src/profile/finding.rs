@@ -1,11 +1,11 @@
 //! What to do about the waiting.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// Something that costs time, and what would help.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     pub kind: FindingKind,
     /// The data that it is about.
@@ -26,7 +26,8 @@ pub struct Finding {
 }
 
 /// The kinds of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// Threads write different data in one cache line.

@@ -1,12 +1,12 @@
 //! Cache lines that threads share.
 
 use super::not_told;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// A cache line that several threads of a process use, at least one of which writes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedLine {
     pub sharing: Sharing,
     pub process: u32,
@@ -26,7 +26,8 @@ pub struct SharedLine {
 }
 
 /// What threads do to one another on a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Sharing {
     /// They use different bytes of it at the same time.
     #[serde(rename = "false")]
@@ -52,7 +53,8 @@ impl Sharing {
 }
 
 /// The accesses of one thread at one offset of a line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinePart {
     /// Bytes from the line's beginning; 64 and more are in the next line.
     pub offset: u32,

@@ -1,12 +1,12 @@
 //! Loads that the core waited for.
 
 use super::{TracedLevels, not_told};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// A load that the core waited for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StallingLoad {
     /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub module: String,
@@ -95,7 +95,8 @@ fn no_stacks() -> Quantity {
 }
 
 /// What a load's samples show of one level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelShare {
     pub level: Level,
     /// Share of the load's latency, or of its samples where they hold no latency.
@@ -106,7 +107,8 @@ pub struct LevelShare {
 }
 
 /// What served a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Level {
     L1,
     L2,
@@ -142,7 +144,8 @@ impl Level {
 }
 
 /// How a load's addresses follow one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// Each address comes from the value loaded before: misses cannot overlap.

@@ -1,12 +1,12 @@
 //! Data that the core waited for.
 
 use super::not_told;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// A variable, what is allocated at one place, or an area of memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryObject {
     /// A variable's name and its module; where it is allocated; or the kind of the area.
     pub name: String,
@@ -35,7 +35,8 @@ fn not_allocated() -> Quantity {
 }
 
 /// The call by which a program allocates.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllocationSite {
     /// The first function that is not part of an allocator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +63,8 @@ pub struct AllocationSite {
 }
 
 /// One path of calls that allocates, as compilers find it again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllocationContext {
     /// From the call of the allocating function outwards. Code without debug information is left
     /// out.
@@ -78,7 +80,8 @@ pub struct AllocationContext {
 }
 
 /// A call in a function that may be compiled anew.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SourceCall {
     /// The calling function's linkage name.
     pub function: String,
@@ -91,7 +94,8 @@ pub struct SourceCall {
 }
 
 /// A place in a file's code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CodeAddress {
     pub module: String,
     /// In the module's file; of a call, the last byte of its instruction.

@@ -1,12 +1,12 @@
 //! How samples were taken.
 
 use super::not_told;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// How samples were taken, and how many.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampling {
     pub backend: Backend,
     /// Samples per second of each thread's CPU time: requested of the kernel's events, or measured
@@ -30,7 +30,8 @@ pub struct Sampling {
 }
 
 /// A part of a run, in seconds from its beginning, or from when the profiler attached.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Selected {
     pub from_s: f64,
     /// The end of the run, if there is none.
@@ -38,7 +39,8 @@ pub struct Selected {
     pub to_s: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// A timer of CPU time: samples land behind the instruction that the core waits for.
@@ -63,7 +65,8 @@ impl Backend {
 
 /// What the hardware counts as a load's latency. The kinds are different figures: they are never
 /// put together, and not to be compared with one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyKind {
     /// Intel: from the load's dispatch until its data can be used.
@@ -86,7 +89,8 @@ impl LatencyKind {
 }
 
 /// Samples of a test loop whose stalling load is known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calibration {
     /// Share of the samples that land exactly one instruction behind the load.
     pub one_behind: Quantity,

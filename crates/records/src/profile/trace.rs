@@ -1,11 +1,11 @@
 //! All accesses of a run, through a model of the caches.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Quantity};
 
 /// What a model of the caches makes of all accesses of a second run. Its figures are modelled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
     pub model: CacheModel,
     /// Loads and stores that were traced, stack and string instructions among them. The kernel's
@@ -30,7 +30,8 @@ pub struct Trace {
 }
 
 /// The caches that were modelled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheModel {
     #[serde(rename = "L1")]
     pub l1: Bytes,
@@ -51,7 +52,8 @@ pub struct CacheModel {
 }
 
 /// Shares of accesses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracedLevels {
     #[serde(rename = "L1")]
     pub l1: Quantity,
@@ -68,7 +70,8 @@ pub struct TracedLevels {
 }
 
 /// An instruction that accesses memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TracedInstruction {
     /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub module: String,
@@ -87,7 +90,8 @@ pub struct TracedInstruction {
 }
 
 /// A module that was not traced.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModuleLeftOut {
     pub module: String,
     /// Share of the CPU time that was spent in it.
@@ -96,7 +100,8 @@ pub struct ModuleLeftOut {
 }
 
 /// What memory moves in one stretch of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthSlice {
     /// Of the first run, in seconds since it began.
     pub from: Quantity,

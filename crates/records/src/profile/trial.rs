@@ -1,12 +1,12 @@
 //! Changes that were tried: the program run with and without them.
 
 use super::FindingKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// One change, tried in pairs of runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
     pub kind: FindingKind,
     /// In words: what was changed.
@@ -31,7 +31,8 @@ pub struct Trial {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum TrialOutcome {
     Faster,

@@ -1,10 +1,10 @@
 //! Absences: the times from a primary's yield to its going on.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absences {
     /// The number of absences that were timed: a sample of all.
     pub count: Quantity,
@@ -18,7 +18,8 @@ pub struct Absences {
     pub histogram: Vec<Bucket>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// Nanoseconds, exclusive.
     pub below_ns: f64,

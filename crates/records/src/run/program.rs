@@ -1,12 +1,12 @@
 //! The programs of a harvest: what ran, how it ended, what it got.
 
 use crate::plan::{Counts, Place};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// A program that ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Process {
     /// As it was asked for.
     pub command: Vec<String>,
@@ -19,7 +19,8 @@ pub struct Process {
 }
 
 /// How a process ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Ended {
     Exited {
@@ -41,7 +42,8 @@ pub enum Ended {
 }
 
 /// The rewritten file that ran in a program's place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TwinUsed {
     pub counts: Counts,
     /// It came from the cache.
@@ -51,7 +53,8 @@ pub struct TwinUsed {
     pub remark: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum Proof {
     /// By these rules of this checker.
@@ -64,7 +67,8 @@ pub enum Proof {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scavenger {
     #[serde(flatten)]
     pub process: Process,
@@ -99,7 +103,8 @@ pub struct Scavenger {
 }
 
 /// Where a scavenger spent its time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     pub aboard: Quantity,
     /// From its start to its end, without the time aboard.
@@ -122,7 +127,8 @@ pub(super) fn not_told() -> Quantity {
 }
 
 /// A place at which a scavenger had to go home: a system call, or a call of code without a twin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leave {
     pub file: String,
     /// The instruction that it went home for.
@@ -132,7 +138,8 @@ pub struct Leave {
     pub count: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HomeTrip {
     pub because: String,
     pub count: u64,

@@ -1,12 +1,12 @@
 //! What became of threads that were each other's guests.
 
 use super::HomeTrip;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
 /// All threads of the program together, and figures of some of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Siblings {
     /// The number of threads seen; very short-lived ones may be missing.
     pub threads: Quantity,
@@ -21,7 +21,8 @@ pub struct Siblings {
 }
 
 /// One thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiblingThread {
     pub tid: u32,
     /// How often it went aboard another thread.

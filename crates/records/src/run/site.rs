@@ -1,11 +1,11 @@
 //! Sites of a run: how often each gave way, and which were switched off.
 
 use crate::plan::{Place, Role};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteRun {
     pub file: String,
     pub role: Role,
@@ -27,7 +27,8 @@ fn not_watched() -> Quantity {
     Quantity::unresolved("not watched")
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SwitchedOff {
     pub file: String,
     pub role: Role,

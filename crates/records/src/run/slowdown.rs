@@ -1,10 +1,10 @@
 //! How much slower guests made the primary, by its pace with them and without.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slowdown {
     /// The slowdown as a share, over the time watched: 0.05 is 5% slower than alone.
     pub share: Quantity,
