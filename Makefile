@@ -12,7 +12,7 @@
 # make static    a static binary for any Linux on x86-64, in target/packages (takes the musl target)
 # make deb       a package for Debian and Ubuntu, in target/packages
 # make test-packages  both, tried in a root of another release, and in an empty one (needs root)
-# make regenerate  rewrites generated files: schemas, man pages, completions, help texts
+# make regenerate  rewrites generated files: schemas, help texts
 # make install   binary, man pages and completions below PREFIX (after make build, without cargo)
 # make uninstall  removes them again
 
@@ -38,12 +38,12 @@ static:
 	@scripts/toolchain.sh
 	@rustup target list --installed 2>/dev/null | grep -qx $(MUSL) || \
 	  { echo "make static: rustc has no $(MUSL); run 'rustup target add $(MUSL)' first" >&2; exit 1; }
-	cargo build --release --locked --package gleaner-cli --features $(PACKAGED) --target $(MUSL)
+	cargo build --profile packaged --locked --package gleaner-cli --features $(PACKAGED) --target $(MUSL)
 	@scripts/package.sh static
 
 deb:
 	@scripts/toolchain.sh
-	cargo build --release --locked --package gleaner-cli --features $(PACKAGED)
+	cargo build --profile packaged --locked --package gleaner-cli --features $(PACKAGED)
 	@scripts/package.sh deb
 
 test-packages: deb static
@@ -104,7 +104,7 @@ regenerate:
 # Installs what `make build` built, and builds nothing: root needs no toolchain, and leaves no files
 # of its own in target/.
 INSTALLED := bin/gleaner share/bash-completion/completions/gleaner share/zsh/site-functions/_gleaner \
-	share/fish/vendor_completions.d/gleaner.fish $(patsubst docs/man/%,share/man/man1/%,$(wildcard docs/man/*.1))
+	share/fish/vendor_completions.d/gleaner.fish share/man/man1/gleaner.1 share/man/man1/gleaner-*.1
 
 install:
 	@test -x $(TARGET)/release/gleaner || { \
@@ -112,10 +112,13 @@ install:
 	install -D -m 755 $(TARGET)/release/gleaner $(DESTDIR)$(PREFIX)/bin/gleaner
 	@if command -v strip >/dev/null; then strip $(DESTDIR)$(PREFIX)/bin/gleaner; \
 	  else echo "make install: no strip (binutils): gleaner keeps its debug information, 100 MB" >&2; fi
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/*.1
-	install -D -m 644 completions/gleaner.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gleaner
-	install -D -m 644 completions/_gleaner $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gleaner
-	install -D -m 644 completions/gleaner.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gleaner.fish
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
+	  $(TARGET)/release/gleaner generate man "$$made/man" && \
+	  $(TARGET)/release/gleaner generate completions "$$made" && \
+	  install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 "$$made"/man/*.1 && \
+	  install -D -m 644 "$$made/gleaner.bash" $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gleaner && \
+	  install -D -m 644 "$$made/_gleaner" $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gleaner && \
+	  install -D -m 644 "$$made/gleaner.fish" $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gleaner.fish
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED))

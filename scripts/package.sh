@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes packages of what `make build` and `make static` built, below target/packages:
+# Makes packages of what `make deb` and `make static` built, below target/packages:
 #
 #   scripts/package.sh deb      gleaner_VERSION_amd64.deb: the dynamic binary, man pages,
 #                               completions; depends on a libc as new as it needs
@@ -21,8 +21,13 @@ libc_wanted() { # BINARY
     readelf --version-info --wide "$1" | grep -o 'Name: GLIBC_[0-9.]*' | cut -d_ -f2 | sort -uV | tail -n1
 }
 
-installed() { # TARGET-DIRECTORY PREFIX
-    make --no-print-directory --silent install CARGO_TARGET_DIR="$1" DESTDIR="$work/root" PREFIX="$2"
+# Where `make install` looks for it.
+built() { # BINARY
+    install -D "$1" "$work/built/release/gleaner"
+}
+
+installed() { # PREFIX
+    make --no-print-directory --silent install CARGO_TARGET_DIR="$work/built" DESTDIR="$work/root" PREFIX="$1"
 }
 
 documents() { # DIRECTORY
@@ -30,7 +35,8 @@ documents() { # DIRECTORY
 }
 
 deb() {
-    installed "$target" /usr
+    built "$target/packaged/gleaner"
+    installed /usr
     documents "$work/root/usr/share/doc/gleaner"
     local binary=$work/root/usr/bin/gleaner
     find "$work/root/usr/share/man" -type f -exec gzip -9n {} +
@@ -55,9 +61,8 @@ END
 
 static() {
     local name=gleaner-$version-x86_64-linux-static
-    mkdir -p "$work/built/release"
-    cp "$target/x86_64-unknown-linux-musl/release/gleaner" "$work/built/release/gleaner"
-    installed "$work/built" "/$name"
+    built "$target/x86_64-unknown-linux-musl/packaged/gleaner"
+    installed "/$name"
     documents "$work/root/$name/share/doc/gleaner"
     local made=$packages/$name.tar.gz
     tar -C "$work/root" --owner=0 --group=0 --sort=name -czf "$made" "$name"

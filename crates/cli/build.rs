@@ -1,3 +1,5 @@
+//! How the binary is linked, and the program of `gleaner tour`.
+//!
 //! Compiles the program of `gleaner tour`, which becomes a part of the binary: the tour works on a
 //! host without a compiler. It is linked as programs of the host that builds are, whatever Gleaner
 //! itself is built for.
@@ -7,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
+    // Line tables are three quarters of the file otherwise. Debuggers, perf and the backtraces of
+    // panics read them compressed.
+    println!("cargo::rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates/").to_owned();
     let sources = crates.parent().expect("the workspace").join("programs/tour");

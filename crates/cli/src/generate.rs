@@ -1,7 +1,7 @@
 //! `gleaner generate`: man pages and shell completions, made from the definition of the command
 //! line.
 //!
-//! For packagers, and for the test that keeps the committed ones current.
+//! For `make install` and packages, which make them from the binary that they install.
 
 mod pages;
 

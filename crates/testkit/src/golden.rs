@@ -1,11 +1,10 @@
-//! Texts that are generated, committed, and must be current: schemas, man pages, completions, help.
+//! Texts that are generated, committed, and must be current: schemas, help.
 //!
 //! `make regenerate` runs the tests with `GLEANER_REGENERATE=1`; then they write instead of
 //! comparing.
 
 use crate::root;
 use std::fs;
-use std::path::Path;
 
 /// Fails unless the committed file holds this text. The path counts from the repository's top.
 pub fn golden(path: &str, text: &str) {
@@ -28,28 +27,6 @@ pub fn golden_bytes(path: &str, bytes: &[u8]) {
         panic!(
             "{path} is not what is generated now; see whether that is meant, then `make regenerate`\n{differ}"
         );
-    }
-}
-
-/// Fails unless the committed directory holds exactly the files of `generated`, names and contents.
-pub fn golden_files(directory: &str, generated: &Path) {
-    let names = |dir: &Path| {
-        let mut names: Vec<_> = fs::read_dir(dir)
-            .map(|entries| entries.map(|e| e.expect("an entry").file_name()).collect())
-            .unwrap_or_default();
-        names.sort();
-        names
-    };
-    let committed = root().join(directory);
-    let wanted = names(generated);
-    assert!(!wanted.is_empty(), "nothing was generated for {directory}");
-    for name in names(&committed).iter().filter(|name| !wanted.contains(name)) {
-        assert!(regenerating(), "{directory}/{} is no longer generated", name.to_string_lossy());
-        fs::remove_file(committed.join(name)).expect("a file nobody generates any more");
-    }
-    for name in wanted {
-        let bytes = fs::read(generated.join(&name)).expect("what was generated");
-        golden_bytes(&format!("{directory}/{}", name.to_string_lossy()), &bytes);
     }
 }
 

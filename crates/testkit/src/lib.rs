@@ -14,7 +14,7 @@ mod said;
 mod supervisor;
 mod wait;
 
-pub use golden::{golden, golden_bytes, golden_files};
+pub use golden::{golden, golden_bytes};
 pub use kill::kill;
 pub use limit::TimeLimit;
 pub use place::Place;

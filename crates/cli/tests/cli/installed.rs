@@ -40,10 +40,11 @@ fn what_was_built_is_installed_without_cargo_and_goes_away_again() {
     assert!(files(&destination).is_empty());
 
     fs::create_dir_all(target.join("release")).unwrap();
-    fs::copy("/bin/true", target.join("release/gleaner")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_gleaner"), target.join("release/gleaner")).unwrap();
     let output = make("install", &target, &destination);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(Command::new(destination.join("usr/bin/gleaner")).status().unwrap().success());
+    let installed = Command::new(destination.join("usr/bin/gleaner")).arg("--version").output().unwrap();
+    assert!(installed.status.success());
     for file in
         ["man1/gleaner.1", "man1/gleaner-measure.1", "completions/gleaner", "_gleaner", "gleaner.fish"]
     {
