@@ -2,6 +2,7 @@
 
 use crate::LINE;
 use crate::geometry::{Cache, Replacement};
+use units::Rng;
 
 /// Of an entry: there is a line; it was written to. The line's number is above.
 const VALID: u64 = 1;
@@ -23,7 +24,7 @@ pub(crate) struct Sets {
     /// do.
     mask: Option<u64>,
     replacement: Replacement,
-    random: u64,
+    random: Rng,
 }
 
 impl Sets {
@@ -41,7 +42,7 @@ impl Sets {
             sets,
             mask: sets.is_power_of_two().then(|| sets - 1),
             replacement,
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: Rng::new(0x9e37_79b9_7f4a_7c15),
         }
     }
 
@@ -75,10 +76,7 @@ impl Sets {
     /// Puts a line in that is not there; what had to go for it.
     pub(crate) fn insert(&mut self, line: u64, is_dirty: bool) -> Option<Replaced> {
         let any = if self.replacement == Replacement::Any {
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
-            Some(self.random as usize % self.ways)
+            Some(self.random.below(self.ways as u64) as usize)
         } else {
             None
         };

@@ -2,11 +2,12 @@
 
 use crate::failure::OutputError;
 use crate::plain;
-use crate::progress::{self, Progress};
+use crate::progress;
 use records::{Document, Record};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use units::Progress;
 
 /// Text is not wrapped for narrower terminals, in columns.
 const NARROWEST: usize = 40;
@@ -118,6 +119,6 @@ impl Console {
     /// Progress on standard error: one line with the time left on a terminal, plain lines
     /// elsewhere, nothing if quiet.
     pub(crate) fn progress(&self) -> Box<dyn Progress + Send> {
-        progress::on_stderr(self.quiet, io::stderr().is_terminal() && !plain::is_dumb())
+        progress::on_stderr(self.quiet, io::stderr().is_terminal() && !plain::is_dumb(), self.ascii)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use units::WouldHelp;
 
 /// The exit codes that scripts may rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,13 @@ impl Refusal {
     #[must_use]
     pub(crate) fn would_help(mut self, what: impl Into<String>) -> Self {
         self.would_help = Some(what.into());
+        self
+    }
+
+    /// What would help, as far as this knows it.
+    #[must_use]
+    pub(crate) fn helped_by(mut self, from: &dyn WouldHelp) -> Self {
+        self.would_help = from.would_help().map(str::to_owned);
         self
     }
 }

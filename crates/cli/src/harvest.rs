@@ -5,7 +5,6 @@ mod costs;
 mod ended;
 mod explain;
 mod live;
-mod preparing;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
@@ -28,8 +27,11 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         launch::check_host().map_err(|e| refused(&e.into()))?;
     }
     let request = args.request(&participants);
-    let mut progress = preparing::Preparing::new(console);
-    let prepared = threads::shared(|| session::prepare(&request, participants, &mut progress));
+    let mut progress = console.progress();
+    let prepared = threads::shared(|| {
+        let mut measure_costs = || costs::measure_if_missing(console);
+        session::prepare(&request, participants, progress.as_mut(), &mut measure_costs)
+    });
     progress.finish();
     let prepared = prepared.map_err(|e| refused(&e))?;
     if args.dry_run {
@@ -104,8 +106,5 @@ fn refused(error: &SessionError) -> Refusal {
         FailureKind::NotPossibleHere => Refusal::not_possible_here(what, why),
         FailureKind::Failed => Refusal::failed(what, why),
     };
-    match error.would_help() {
-        Some(help) => refusal.would_help(help),
-        None => refusal,
-    }
+    refusal.helped_by(error)
 }

@@ -176,8 +176,8 @@ pub(crate) fn measured(args: &MeasureArgs, nth: u32, console: &Console) -> anyho
     let (mut request, _claim) = request(args, &host, console)?;
     request.seed = request.seed.wrapping_add(u64::from(nth));
     let mut progress = console.progress();
-    let machine = experiments::measure(&request, &host, &mut Adapter(progress.as_mut()))
-        .map_err(|refused| refusal("measure", refused))?;
+    let machine = experiments::measure(&request, &host, progress.as_mut())
+        .map_err(|refused| refusal("measure", &refused))?;
     progress.finish();
     Ok(machine)
 }
@@ -254,11 +254,7 @@ fn ended(endings: &[Ending<'_>], interrupted: bool) -> anyhow::Result<Exit> {
 }
 
 fn because(ending: &Ending<'_>, refuse: fn(String, String) -> Refusal) -> Refusal {
-    let refusal = refuse(ending.name.to_owned(), ending.why.unwrap_or("no reason given").to_owned());
-    match ending.would_help {
-        Some(help) => refusal.would_help(help),
-        None => refusal,
-    }
+    refuse(ending.name.to_owned(), ending.why.unwrap_or("no reason given").to_owned()).helped_by(ending)
 }
 
 /// What is to be measured; and the CPU, which stays claimed while the choice lives.
@@ -272,7 +268,7 @@ pub(crate) fn request(
     } else {
         catalogue::ALL.iter().filter(|e| args.experiments.iter().any(|n| n == e.name)).collect()
     };
-    let chosen = choices::cpu(args.cpu).map_err(|refused| refusal("measure", refused))?;
+    let chosen = choices::cpu(args.cpu).map_err(|refused| refusal("measure", &refused))?;
     if chosen.claim.is_none() {
         console.remark(&format!(
             "another gleaner measures on CPU {}: blocks of both will be void; wait for its end, or choose another CPU with --cpu",
@@ -325,29 +321,9 @@ fn no_curve(machine: &Machine) -> Refusal {
     }
 }
 
-pub(crate) fn refusal(what: &str, refused: Refused) -> Refusal {
-    let refusal = if refused.not_possible {
-        Refusal::not_possible_here(what, refused.why)
-    } else {
-        Refusal::failed(what, refused.why)
-    };
-    match refused.would_help {
-        Some(help) => refusal.would_help(help),
-        None => refusal,
-    }
-}
-
-/// The experiments' progress on this program's console.
-pub(crate) struct Adapter<'a>(pub(crate) &'a mut dyn crate::progress::Progress);
-
-impl experiments::Progress for Adapter<'_> {
-    fn at(&mut self, what: &str, fraction: f64) {
-        self.0.at(what, fraction);
-    }
-
-    fn line(&mut self, text: &str) {
-        self.0.line(text);
-    }
+pub(crate) fn refusal(what: &str, refused: &Refused) -> Refusal {
+    let refuse = if refused.not_possible { Refusal::not_possible_here } else { Refusal::failed };
+    refuse(what.to_owned(), refused.why.clone()).helped_by(refused)
 }
 
 #[cfg(test)]

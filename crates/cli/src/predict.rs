@@ -5,9 +5,10 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use ::harvest::machine_record;
 use ::model::pattern::{self, Options, Pattern};
-use ::model::predict::{self, Cannot, Prediction};
+use ::model::predict::{self, Prediction};
 use clap::Args;
 use records::machine::Machine;
+use records::run::Refused;
 use std::path::{Path, PathBuf};
 
 /// The algebra, under the options: its lines stay as they are.
@@ -124,7 +125,7 @@ fn of_runs(paths: &[PathBuf], pattern: &Pattern, defaults: &Options) -> anyhow::
         return Err(Refusal::wrong_use(what, why).would_help("--on compares two machines").into());
     }
     let runs = documents.iter().zip(paths).map(|(document, path)| {
-        predict::predict(&document.body, pattern, defaults).map_err(|cannot| refusal(path, cannot))
+        predict::predict(&document.body, pattern, defaults).map_err(|refused| refusal(path, &refused))
     });
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     Ok(predict::over_runs(&runs).expect("at least one record is named"))
@@ -134,10 +135,7 @@ fn of_record(path: &Path, pattern: &Pattern, defaults: &Options) -> anyhow::Resu
     of_runs(&[path.to_owned()], pattern, defaults)
 }
 
-fn refusal(path: &Path, cannot: Cannot) -> Refusal {
-    let refusal = Refusal::wrong_use(format!("{}: {}", path.display(), cannot.what), cannot.why);
-    match cannot.would_help {
-        Some(help) => refusal.would_help(help),
-        None => refusal,
-    }
+fn refusal(path: &Path, refused: &Refused) -> Refusal {
+    let what = format!("{}: {}", path.display(), refused.what);
+    Refusal::wrong_use(what, refused.why.as_str()).helped_by(refused)
 }

@@ -123,8 +123,8 @@ fn measured(args: &ProbeArgs, console: &Console) -> anyhow::Result<Machine> {
     let left = args.budget.saturating_sub(began.elapsed()).as_secs_f64();
     request.seconds = Some(left.max(LEAST_MEASURING_SECONDS));
     let mut progress = console.progress();
-    let mut machine = experiments::measure(&request, &host, &mut measure::Adapter(progress.as_mut()))
-        .map_err(|refused| measure::refusal("probe", refused))?;
+    let mut machine = experiments::measure(&request, &host, progress.as_mut())
+        .map_err(|refused| measure::refusal("probe", &refused))?;
     progress.finish();
     let name = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     machine.run.host_name = Some(args.name.clone().unwrap_or_else(name));
@@ -154,8 +154,8 @@ fn ended(machine: &Machine, limits: Option<&[Limit]>) -> anyhow::Result<Exit> {
         let not_possible = outcome.is_some_and(|outcome| outcome.status == Status::NotPossible);
         let refuse = if not_possible { Refusal::not_possible_here } else { Refusal::failed };
         let refusal = refuse("probe".to_owned(), why);
-        return Err(match outcome.and_then(|outcome| outcome.would_help.clone()) {
-            Some(help) => refusal.would_help(help).into(),
+        return Err(match outcome {
+            Some(outcome) => refusal.helped_by(outcome).into(),
             None => refusal.into(),
         });
     };

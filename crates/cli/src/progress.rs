@@ -3,37 +3,42 @@
 //! Drawn by the caller's thread, at most a few times a second: a thread of its own would disturb
 //! what is measured.
 
+use crate::plain;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
+use units::{Progress, Silent};
 
-/// Told by a verb as it goes along.
-pub(crate) trait Progress {
-    /// What is being done now, and which part of the whole run is behind us (0 to 1).
-    fn at(&mut self, what: &str, fraction: f64);
-    /// A line that stays: something finished, something odd.
-    fn line(&mut self, text: &str);
-    /// Clears the line. Nothing more follows.
-    fn finish(&mut self);
-}
-
-pub(crate) fn on_stderr(quiet: bool, terminal: bool) -> Box<dyn Progress + Send> {
+/// Lines that stay have ASCII characters alone if `ascii`.
+pub(crate) fn on_stderr(quiet: bool, terminal: bool, ascii: bool) -> Box<dyn Progress + Send> {
     if quiet {
         Box::new(Silent)
     } else if terminal {
         let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(w, _)| usize::from(w.0));
-        Box::new(OneLine::new(io::stderr(), width, Instant::now))
+        Box::new(Fit { ascii, on: OneLine::new(io::stderr(), width, Instant::now) })
     } else {
-        Box::new(PlainLines::new(io::stderr()))
+        Box::new(Fit { ascii, on: PlainLines::new(io::stderr()) })
     }
 }
 
-/// For `--quiet`.
-struct Silent;
+/// Makes text fit for a console: it may name files and programs, and so hold control characters.
+struct Fit<P> {
+    ascii: bool,
+    on: P,
+}
 
-impl Progress for Silent {
-    fn at(&mut self, _what: &str, _fraction: f64) {}
-    fn line(&mut self, _text: &str) {}
-    fn finish(&mut self) {}
+impl<P: Progress> Progress for Fit<P> {
+    fn at(&mut self, what: &str, fraction: f64) {
+        self.on.at(&plain::escaped(what), fraction);
+    }
+
+    fn line(&mut self, text: &str) {
+        let text = plain::escaped_lines(text);
+        self.on.line(&if self.ascii { plain::ascii(&text) } else { text });
+    }
+
+    fn finish(&mut self) {
+        self.on.finish();
+    }
 }
 
 /// For a terminal: one line, redrawn in place.
@@ -95,15 +100,16 @@ impl<W: Write, C: Fn() -> Instant> Progress for OneLine<W, C> {
     }
 
     fn line(&mut self, text: &str) {
-        self.clear();
+        self.finish();
         let _ = writeln!(self.out, "{text}");
-        self.drawn = None;
     }
 
+    /// Clears the line.
     fn finish(&mut self) {
-        self.clear();
-        let _ = self.out.flush();
-        self.drawn = None;
+        if self.drawn.take().is_some() {
+            self.clear();
+            let _ = self.out.flush();
+        }
     }
 }
 
@@ -175,6 +181,15 @@ mod tests {
         let mut out = Vec::new();
         OneLine::new(&mut out, 80, Instant::now).at("latency", 0.5);
         assert!(out.ends_with(b"\r\x1b[K"), "{}", String::from_utf8_lossy(&out));
+    }
+
+    #[test]
+    fn what_is_told_of_does_not_steer_the_terminal() {
+        let mut out = Vec::new();
+        let mut lines = Fit { ascii: true, on: PlainLines::new(&mut out) };
+        lines.at("analysing /tmp/\u{1b}[2J", 0.5);
+        lines.line("é\u{7}\nand more");
+        assert_eq!(String::from_utf8(out).unwrap(), " 50%  analysing /tmp/\\u{1b}[2J\n?\\u{7}\nand more\n");
     }
 
     #[test]

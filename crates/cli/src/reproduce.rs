@@ -102,10 +102,9 @@ fn tested(document: &'static Ledger, args: &ReproduceArgs, console: &Console) ->
     let stop = Stop::on_signals();
     if let Some((programs, ..)) = document.programs {
         let mut progress = console.progress();
-        let mut at = |what: &str, fraction: f64| progress.at(what, fraction);
         let gathered = match programs {
-            Programs::Sharing => sharing::gather(&mut evidence, args.quick, stop, &mut at),
-            Programs::Harvest => harvested::gather(&mut evidence, args.quick, stop, &mut at),
+            Programs::Sharing => sharing::gather(&mut evidence, args.quick, stop, progress.as_mut()),
+            Programs::Harvest => harvested::gather(&mut evidence, args.quick, stop, progress.as_mut()),
         };
         evidence.without = gathered.err();
         progress.finish();

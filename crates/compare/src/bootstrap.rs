@@ -9,7 +9,8 @@
 
 use crate::figure::Value;
 use crate::random::Random;
-use crate::spread::{self, median};
+use crate::spread;
+use units::median;
 
 const DRAWS: usize = 400;
 
@@ -31,7 +32,7 @@ pub(crate) fn ratio(base: &[Value], new: &[Value], usual: f64, random: &mut Rand
 }
 
 pub(crate) fn middle(side: &[Value]) -> f64 {
-    median(&mut side.iter().map(|value| value.log).collect::<Vec<_>>())
+    median(&side.iter().map(|value| value.log).collect::<Vec<_>>())
 }
 
 /// The standard error of one side's median.
@@ -69,7 +70,7 @@ fn half_width(random: &mut Random, draw: impl Fn(&mut Random, usize) -> f64, run
             for (at, value) in drawn.iter_mut().enumerate() {
                 *value = draw(random, at);
             }
-            median(&mut drawn)
+            median(&drawn)
         })
         .collect();
     medians.sort_by(f64::total_cmp);

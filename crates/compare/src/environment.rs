@@ -9,6 +9,7 @@ use records::profile::Profile;
 use records::run::Run;
 use serde::Serialize;
 use std::fmt::Display;
+use units::median;
 
 /// One thing that runs are taken under, and how it was in one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,8 +176,8 @@ fn said<'a>(side: &'a [Vec<Circumstance>], topic: &str) -> Vec<&'a Circumstance>
 }
 
 fn middle(said: &[&Circumstance]) -> Option<f64> {
-    let mut shares: Vec<f64> = said.iter().filter_map(|c| c.share).collect();
-    (!shares.is_empty()).then(|| crate::spread::median(&mut shares))
+    let shares: Vec<f64> = said.iter().filter_map(|c| c.share).collect();
+    (!shares.is_empty()).then(|| median(&shares))
 }
 
 /// Each thing once; of shares the least and the most.

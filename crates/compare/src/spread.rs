@@ -43,13 +43,6 @@ pub(crate) fn limit(spread: f64) -> f64 {
     (1.96 * std::f64::consts::SQRT_2 * spread).exp_m1()
 }
 
-/// Of an even number of values the mean of the middle ones.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 //! and a way to turn series of blocks into quantities.
 
 use crate::time_budget::{Allotment, TimeBudget};
-use lab::campaign::{self, CampaignResult, Observer, Series, Station};
+use lab::campaign::{self, CampaignResult, Series, Station};
 use lab::grade::RunTally;
 use lab::rigs::Rig;
 use lab::rng::Rng;
@@ -10,14 +10,7 @@ use lab::stop::Stop;
 use records::host::Host;
 use records::machine::Effort;
 use std::time::{Duration, Instant};
-use units::{Bytes, Estimate, Latency, Quantity, Unit};
-
-/// Receives the progress of the whole run.
-pub trait Progress {
-    fn at(&mut self, what: &str, fraction: f64);
-    /// A remark that stays on the console.
-    fn line(&mut self, text: &str);
-}
+use units::{Bytes, Estimate, Latency, Progress, Quantity, Unit, WouldHelp};
 
 /// Why an experiment gave nothing.
 #[derive(Clone, Debug)]
@@ -38,11 +31,17 @@ impl Refused {
     }
 }
 
-impl<E: std::error::Error + 'static> From<E> for Refused {
+impl WouldHelp for Refused {
+    fn would_help(&self) -> Option<&str> {
+        self.would_help.as_deref()
+    }
+}
+
+impl<E: std::error::Error + WouldHelp> From<E> for Refused {
     /// A system call that this host does not allow makes the experiment impossible; any other error
     /// is a failure.
     fn from(error: E) -> Self {
-        let would_help = lab::would_help(&error).map(str::to_owned);
+        let would_help = error.would_help().map(str::to_owned);
         Self { not_possible: would_help.is_some(), why: error.to_string(), would_help }
     }
 }
@@ -78,18 +77,24 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-struct StageObserver<'a> {
-    progress: &'a mut dyn Progress,
+/// A campaign's progress, as that of its part of the whole run.
+struct PartOfRun<'a> {
+    whole: &'a mut dyn Progress,
     name: &'a str,
     from: f64,
     to: f64,
 }
 
-impl Observer for StageObserver<'_> {
-    fn progress(&mut self, done: usize, of: usize) {
-        let fraction = self.from + (self.to - self.from) * done as f64 / of.max(1) as f64;
-        self.progress.at(self.name, fraction);
+impl Progress for PartOfRun<'_> {
+    fn at(&mut self, _what: &str, fraction: f64) {
+        self.whole.at(self.name, self.from + (self.to - self.from) * fraction);
     }
+
+    fn line(&mut self, text: &str) {
+        self.whole.line(text);
+    }
+
+    fn finish(&mut self) {}
 }
 
 impl Context<'_> {
@@ -162,9 +167,9 @@ impl Context<'_> {
         let effort = campaign::CampaignGoal { blocks, time, most, whole_core };
         let began = Instant::now();
         let (from, to) = (self.overall(self.stage.0), self.overall(self.stage.1));
-        let mut observer = StageObserver { progress: &mut *self.progress, name: self.name, from, to };
+        let mut part = PartOfRun { whole: &mut *self.progress, name: self.name, from, to };
         let mut executor = self.station.with(rigs, block);
-        let gathered = campaign::run(&mut executor, &effort, &mut self.rng, self.stop, &mut observer);
+        let gathered = campaign::run(&mut executor, &effort, &mut self.rng, self.stop, &mut part);
         drop(executor);
         self.tally.add(&gathered);
         self.time_budget.spend(share, began.elapsed());

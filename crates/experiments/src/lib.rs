@@ -38,5 +38,5 @@ mod uncached;
 mod windows;
 mod yields;
 
-pub use context::{Context, Progress, Refused};
+pub use context::{Context, Refused};
 pub use session::{Request, measure};

@@ -1,6 +1,6 @@
 //! One run of `measure`: sets up the station, runs the experiments asked for, and grades the run.
 
-use crate::context::{Context, Progress, Refused};
+use crate::context::{Context, Refused};
 use crate::entry::Entry;
 use crate::time_budget::TimeBudget;
 use lab::arena;
@@ -12,7 +12,7 @@ use lab::tsc;
 use records::host::Host;
 use records::machine::{Blocks, Effort, Experiments, Grade, Machine, Memory, Run, Verdict};
 use std::time::{Duration, Instant};
-use units::{Bytes, Quantity, Unit};
+use units::{Bytes, Progress, Quantity, Unit};
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -198,13 +198,6 @@ mod tests {
         yields::ENTRY,
     ];
 
-    struct Unseen;
-
-    impl Progress for Unseen {
-        fn at(&mut self, _what: &str, _fraction: f64) {}
-        fn line(&mut self, _text: &str) {}
-    }
-
     #[test]
     fn a_defect_costs_one_experiment_and_no_more() {
         if tsc::usable().is_err() {
@@ -219,7 +212,7 @@ mod tests {
             max_memory: Bytes::mib(64),
             stop: Stop::never(),
         };
-        let machine = measure(&request, &Host::default(), &mut Unseen).unwrap();
+        let machine = measure(&request, &Host::default(), &mut units::Silent).unwrap();
         assert_eq!(PUT_BACK.load(Ordering::Relaxed), 2);
         let endings = catalogue::endings(&machine.experiments);
         for name in ["numa", "c2c"] {

@@ -1,7 +1,17 @@
 //! What is told while a harvest is prepared: analysing and rewriting a large program takes many
 //! seconds the first time.
+//!
+//! It is only told of where a user would begin to wonder: of a large module at once, of small ones
+//! when they take long, and then of one in a second, since a program may have a hundred.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
+use units::Progress;
+
+/// A module of this size takes a second or more.
+const LARGE_MODULE_BYTES: u64 = 1 << 20;
+/// When nothing was told for longer than this, the next module is, whatever its size.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is done with a module. Nothing of it is done for a module that is in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,36 +24,29 @@ pub enum Activity {
     Prove,
 }
 
-/// One step of a preparation, when it begins.
-#[derive(Clone, Copy, Debug)]
-pub struct PreparationStep<'a> {
-    pub activity: Activity,
-    pub module: &'a Path,
-    pub module_bytes: u64,
-    /// Which of the modules it is, from 1, and how many there are.
-    pub number: usize,
-    pub count: usize,
-    /// How much of the whole preparation is done, 0 to 1, as far as sizes of files tell.
-    pub done: f64,
-}
-
-/// Hears of a preparation.
-pub trait Progress: Send {
-    fn step(&mut self, step: &PreparationStep<'_>);
-    /// Something is done in another way than asked for: a line for the user.
-    fn notice(&mut self, line: &str);
-    /// The plan takes the costs of this machine next: the time to measure them where no record has
-    /// them.
-    fn takes_costs(&mut self) {}
-}
-
-/// How much of a module's preparation is done when an activity begins.
-fn done_before(activity: Activity) -> f64 {
-    match activity {
-        Activity::Analyse => 0.0,
-        Activity::Rewrite => 0.4,
-        Activity::Prove => 0.5,
+impl Activity {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Analyse => "analysing",
+            Self::Rewrite => "rewriting",
+            Self::Prove => "proving",
+        }
     }
+
+    /// How much of a module's preparation is done when it begins.
+    fn done_before(self) -> f64 {
+        match self {
+            Self::Analyse => 0.0,
+            Self::Rewrite => 0.4,
+            Self::Prove => 0.5,
+        }
+    }
+}
+
+/// Something is done in another way than asked for: a line for the user. The programs' own lines
+/// follow on the same console, so it says which program it is from.
+pub(crate) fn notice(progress: &mut dyn Progress, line: &str) {
+    progress.line(&format!("gleaner: {line}"));
 }
 
 /// Counts the modules of a preparation, and the bytes in them.
@@ -54,8 +57,10 @@ pub(crate) struct Counter<'p> {
     /// Modules before the current one, and their bytes.
     passed: usize,
     passed_bytes: u64,
-    /// How much is done: a module that is rewritten once more does not take it back.
+    /// How much of the whole is done, 0 to 1, as far as sizes of files tell: a module that is
+    /// rewritten once more does not take it back.
     done: f64,
+    told: Instant,
 }
 
 impl<'p> Counter<'p> {
@@ -65,20 +70,56 @@ impl<'p> Counter<'p> {
             count += 1;
             bytes += size;
         }
-        Self { progress, count, bytes, passed: 0, passed_bytes: 0, done: 0.0 }
+        Self { progress, count, bytes, passed: 0, passed_bytes: 0, done: 0.0, told: Instant::now() }
     }
 
+    /// This begins.
     pub(crate) fn step(&mut self, activity: Activity, module: &Path, module_bytes: u64) {
-        let bytes = self.passed_bytes as f64 + done_before(activity) * module_bytes as f64;
-        let done = bytes / (self.bytes as f64).max(1.0);
-        self.done = self.done.max(done);
-        let (number, count, done) = (self.passed + 1, self.count, self.done);
-        self.progress.step(&PreparationStep { activity, module, module_bytes, number, count, done });
+        let bytes = self.passed_bytes as f64 + activity.done_before() * module_bytes as f64;
+        self.done = self.done.max(bytes / (self.bytes as f64).max(1.0));
+        if module_bytes >= LARGE_MODULE_BYTES || self.told.elapsed() >= PATIENCE {
+            let (number, count) = (self.passed + 1, self.count);
+            let what = format!("{} {} ({number} of {count})", activity.word(), module.display());
+            self.progress.at(&what, self.done);
+            self.told = Instant::now();
+        }
     }
 
     /// The next module follows.
     pub(crate) fn pass(&mut self, module_bytes: u64) {
         self.passed += 1;
         self.passed_bytes += module_bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Told(Vec<String>);
+
+    impl Progress for Told {
+        fn at(&mut self, what: &str, fraction: f64) {
+            self.0.push(format!("{:.0}% {what}", 100.0 * fraction));
+        }
+        fn line(&mut self, text: &str) {
+            self.0.push(text.to_owned());
+        }
+        fn finish(&mut self) {}
+    }
+
+    #[test]
+    fn large_modules_are_told_of_at_once() {
+        let (large, small) = (4 << 20, 4 << 10);
+        let mut told = Told::default();
+        let mut counter = Counter::new(&mut told, [small, large]);
+        counter.step(Activity::Analyse, Path::new("/bin/small"), small);
+        counter.pass(small);
+        counter.step(Activity::Rewrite, Path::new("/bin/large"), large);
+        counter.step(Activity::Prove, Path::new("/bin/large"), large);
+        counter.step(Activity::Rewrite, Path::new("/bin/large"), large);
+        let again = "50% rewriting /bin/large (2 of 2)";
+        assert_eq!(told.0, ["40% rewriting /bin/large (2 of 2)", "50% proving /bin/large (2 of 2)", again]);
     }
 }

@@ -1,50 +1,8 @@
 //! System calls, without a libc in between, and what the processor tells. Each call returns what
 //! the kernel returned, an error as its negative number.
 
+pub(crate) use bare_calls::{nr, syscall};
 use core::arch::asm;
-
-pub(crate) mod nr {
-    pub(crate) const READ: usize = 0;
-    pub(crate) const WRITE: usize = 1;
-    pub(crate) const CLOSE: usize = 3;
-    pub(crate) const MMAP: usize = 9;
-    pub(crate) const MUNMAP: usize = 11;
-    pub(crate) const RT_SIGACTION: usize = 13;
-    pub(crate) const RT_SIGPROCMASK: usize = 14;
-    pub(crate) const RT_SIGRETURN: usize = 15;
-    pub(crate) const MREMAP: usize = 25;
-    pub(crate) const MADVISE: usize = 28;
-    pub(crate) const GETPID: usize = 39;
-    pub(crate) const GETTID: usize = 186;
-    pub(crate) const SCHED_SETAFFINITY: usize = 203;
-    pub(crate) const FUTEX: usize = 202;
-    pub(crate) const TIMER_CREATE: usize = 222;
-    pub(crate) const TIMER_SETTIME: usize = 223;
-    pub(crate) const TIMER_DELETE: usize = 226;
-    pub(crate) const EXIT_GROUP: usize = 231;
-    pub(crate) const TGKILL: usize = 234;
-    pub(crate) const SET_MEMPOLICY: usize = 238;
-    pub(crate) const OPENAT: usize = 257;
-    pub(crate) const READLINKAT: usize = 267;
-}
-
-/// # Safety
-/// As the system call: its pointers must be good for what the kernel does with them.
-#[inline]
-pub(crate) unsafe fn syscall(number: usize, a: [usize; 6]) -> isize {
-    let result;
-    // SAFETY: the caller's, see above; the kernel clobbers rcx and r11 and nothing else.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
-}
 
 pub(crate) fn process() -> u32 {
     // SAFETY: it takes no argument.

@@ -11,7 +11,7 @@ use crate::address_space::Place;
 use crate::heap::AllNear;
 use records::profile::Level;
 use std::collections::{BTreeMap, HashMap};
-use units::{Avma, Estimate};
+use units::{Avma, Estimate, Rng};
 
 /// One load or store that the hardware sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ pub struct Accesses {
     pub nowhere: u64,
     pub samples: u64,
     kept: usize,
-    random: u64,
+    random: Rng,
 }
 
 /// Samples kept of one place, and of all together: 40 MiB.
@@ -204,7 +204,7 @@ impl Default for Accesses {
             nowhere: 0,
             samples: 0,
             kept: 0,
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: Rng::new(0x9e37_79b9_7f4a_7c15),
         }
     }
 }
@@ -241,10 +241,7 @@ impl Accesses {
             self.kept += 1;
         } else if !tally.kept.is_empty() {
             // Each of those seen so far is kept with the same probability.
-            self.random ^= self.random << 13;
-            self.random ^= self.random >> 7;
-            self.random ^= self.random << 17;
-            if let Some(replaced) = tally.kept.get_mut((self.random % seen) as usize) {
+            if let Some(replaced) = tally.kept.get_mut(self.random.below(seen) as usize) {
                 *replaced = KeptAccess { access: *access, near: near() };
             }
         }

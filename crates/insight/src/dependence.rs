@@ -5,10 +5,11 @@
 //! misses overlap until a queue is full. An address that moves by the same distance makes a stream.
 
 use crate::code::Code;
-use image::loads::{Class, Classes, Rounds, Unit};
+use image::loads::{Classes, Rounds, Unit};
 use records::profile::Pattern;
 use std::collections::{BTreeMap, HashMap};
 use units::Svma;
+use units::load::LoadClass;
 
 /// What the code says of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,12 @@ fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Depend
             return None;
         }
         let pattern = match classes.of(at as u32)? {
-            Class::Chased => Pattern::Chain,
-            Class::Strided => Pattern::Stream,
-            Class::Pointed | Class::Gathered | Class::Scattered => {
+            LoadClass::Chased => Pattern::Chain,
+            LoadClass::Strided => Pattern::Stream,
+            LoadClass::Pointed | LoadClass::Gathered | LoadClass::Scattered => {
                 rounds.independent(&unit, &mut classes, at as u32).map(|_| Pattern::Parallel)?
             }
-            Class::Fixed | Class::Loose | Class::Unknown => return None,
+            LoadClass::Fixed | LoadClass::Loose | LoadClass::Unknown => return None,
         };
         let its_loop = unit.loops.around(block).map(|around| around.header);
         if let Some(header) = its_loop.filter(|_| pattern == Pattern::Chain) {

@@ -11,7 +11,7 @@
 //! over, but for what its steps leave out.
 
 use std::collections::HashMap;
-use units::{Estimate, Quantity, Unit};
+use units::{Estimate, Quantity, Unit, middle_sorted};
 
 /// Cache lines of every x86-64 processor, in bytes.
 pub const LINE_BYTES: u64 = 64;
@@ -45,7 +45,7 @@ fn of_stream(addresses: &[u64], step: u64) -> Option<Estimate> {
     let mut gaps: Vec<u64> = ordered.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let all = gaps.clone();
     gaps.sort_unstable();
-    let most = GAP * gaps[gaps.len() / 2].max(LINE_BYTES);
+    let most = GAP * middle_sorted(&gaps)?.max(LINE_BYTES);
     let covered: u64 = all.iter().filter(|&&gap| gap <= most).sum::<u64>() + LINE_BYTES;
     let used = LINE_BYTES as f64 / step.max(LINE_BYTES) as f64;
     let bytes = covered as f64 * used;
@@ -127,18 +127,12 @@ fn lines_by(samples: f64, different: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Rng;
 
     /// Addresses drawn evenly from an area.
     fn drawn(samples: usize, bytes: u64) -> Vec<u64> {
-        let mut random = 88_172_645_463_325_252_u64;
-        (0..samples)
-            .map(|_| {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                random % bytes
-            })
-            .collect()
+        let mut random = Rng::new(88_172_645_463_325_252);
+        (0..samples).map(|_| random.below(bytes)).collect()
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::object_stalls::{ObjectStalls, Reading};
 use crate::objects::{Found, Objects};
 use crate::pattern::{Timed, pattern};
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
-use crate::share::{measured_share, share};
+use crate::share::measured_share;
 use crate::sharing::sampled_from::Sampled;
 use crate::source::Source;
 use crate::tally::{Kept, Tally};
@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use units::{Estimate, Quantity, Svma, Unit};
+use units::{Estimate, Quantity, Svma, Unit, share};
 
 const NO_TIME: &str = "hardware samples of loads show latency, not time";
 const NO_LATENCY: &str = "the samples hold no latency";

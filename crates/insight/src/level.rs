@@ -114,20 +114,14 @@ impl Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Rng;
 
     const CACHES: CacheSizes =
         CacheSizes { l1: Some(Bytes(32 << 10)), l2: Some(Bytes(1 << 20)), l3: Some(Bytes(4 << 20)) };
 
     fn drawn(samples: usize, bytes: u64) -> Vec<u64> {
-        let mut random = 88_172_645_463_325_252_u64;
-        (0..samples)
-            .map(|_| {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                random % bytes
-            })
-            .collect()
+        let mut random = Rng::new(88_172_645_463_325_252);
+        (0..samples).map(|_| random.below(bytes)).collect()
     }
 
     #[test]

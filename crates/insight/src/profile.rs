@@ -17,7 +17,7 @@ use crate::pattern::{Timed, pattern};
 use crate::probes::latency::{latency, of_load};
 use crate::probes::stride::stride;
 use crate::run::{LEAST_LISTED, MOST_LISTED, Run, WORTH_ANNOTATING};
-use crate::share::{measured_share, share};
+use crate::share::measured_share;
 use crate::sharing::{Gathered, shared};
 use crate::site_names::SiteNames;
 use crate::source::{ModuleFile, Source};
@@ -31,7 +31,7 @@ use records::profile::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit};
+use units::{Avma, Estimate, FileOffset, Quantity, Svma, Unit, share};
 
 /// Why a clock's samples do not tell what only hardware samples do.
 const NOT_BY_CLOCK: &str = "samples of a clock do not tell";

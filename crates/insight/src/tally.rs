@@ -8,7 +8,7 @@ use crate::heap::{AllNear, Heaps};
 use crate::registers::Registers;
 use crate::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
-use units::Avma;
+use units::{Avma, Rng};
 
 /// One sample of a thread's CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub struct Tally {
     /// Loads that were stopped, by their own place.
     pub probes: HashMap<Place, Vec<Probe>>,
     kept: usize,
-    random: u64,
+    random: Rng,
 }
 
 /// Samples kept of one place while there is room: enough to tell an area of 20 MiB from one of
@@ -164,7 +164,7 @@ impl Default for Tally {
             accesses: Accesses::default(),
             probes: HashMap::new(),
             kept: 0,
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: Rng::new(0x9e37_79b9_7f4a_7c15),
         }
     }
 }
@@ -228,8 +228,7 @@ impl Tally {
             }
         } else if let Some(replaced) = Some(kept.len() as u64).filter(|&kept| kept > 0) {
             // Each of those seen so far is kept with the same probability.
-            self.random = stepped(self.random);
-            let chosen = self.random % *count;
+            let chosen = self.random.below(*count);
             if chosen < replaced {
                 kept[chosen as usize] = Kept { sample, near: near() };
             }
@@ -238,20 +237,17 @@ impl Tally {
 
     /// Places with many kept samples give up half of them, chosen evenly.
     fn thin(&mut self) {
-        let mut random = self.random;
         for tally in self.places.values_mut() {
             for kept in [&mut tally.kept, &mut tally.kept_in_kernel] {
                 let most = (kept.len() / 2).max(KEPT_AT_LEAST);
                 tally.is_thinned |= kept.len() > most;
                 while kept.len() > most {
-                    random = stepped(random);
-                    kept.swap_remove((random % kept.len() as u64) as usize);
+                    kept.swap_remove(self.random.below(kept.len() as u64) as usize);
                     self.kept -= 1;
                 }
                 kept.shrink_to_fit();
             }
         }
-        self.random = random;
     }
 
     /// A load was stopped: who was about to execute it and when, what it reads, and the ticks that
@@ -269,14 +265,6 @@ impl Tally {
             probes.push(Probe { kept, address, ticks });
         }
     }
-}
-
-/// The next of a sequence of numbers by chance (xorshift).
-fn stepped(mut random: u64) -> u64 {
-    random ^= random << 13;
-    random ^= random >> 7;
-    random ^= random << 17;
-    random
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 //! 95% interval.
 
 use gleaner_lab::arena::{PageKind, Placement};
-use gleaner_lab::campaign::{self, CampaignGoal, Station, Unobserved};
+use gleaner_lab::campaign::{self, CampaignGoal, Station};
 use gleaner_lab::chain::{self, Layout};
 use gleaner_lab::code::Loaded;
 use gleaner_lab::rigs::ChaseRig;
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         most: Duration::from_secs(4),
         whole_core: false,
     };
-    let gathered = campaign::run(&mut executor, &effort, &mut rng, Stop::on_signals(), &mut Unobserved);
+    let gathered = campaign::run(&mut executor, &effort, &mut rng, Stop::on_signals(), &mut units::Silent);
 
     let series = &gathered.series[0];
     let (voids, share) = (series.voids(), pages.share() * 100.0);

@@ -17,6 +17,7 @@ use crate::interference::Interference;
 use crate::rng::Rng;
 use crate::stop::Stop;
 use std::time::{Duration, Instant};
+use units::Progress;
 
 /// What one block measured.
 #[derive(Clone, Debug)]
@@ -58,19 +59,6 @@ pub const LEAST_BLOCKS: usize = 3;
 /// Two readings of the core clock that differ by more than this share void the block between them.
 pub const CLOCK_TOLERANCE: f64 = 0.005;
 
-/// Receives the progress of a campaign.
-pub trait Observer {
-    fn progress(&mut self, done: usize, of: usize);
-}
-
-/// An observer that ignores it.
-#[derive(Debug)]
-pub struct Unobserved;
-
-impl Observer for Unobserved {
-    fn progress(&mut self, _done: usize, _of: usize) {}
-}
-
 /// What a campaign measured, a series for each setting.
 #[derive(Clone, Debug)]
 pub struct CampaignResult {
@@ -86,7 +74,7 @@ pub fn run(
     effort: &CampaignGoal,
     rng: &mut Rng,
     stop: Stop,
-    observer: &mut dyn Observer,
+    progress: &mut dyn Progress,
 ) -> CampaignResult {
     let n = executor.settings();
     let mut series: Vec<Series> = vec![Series::wanting(effort.whole_core); n];
@@ -116,8 +104,8 @@ pub fn run(
             }
             let reading = executor.block(setting);
             series[setting].add(reading);
-            let done = series.iter().map(|s| s.wanted().min(effort.blocks)).sum();
-            observer.progress(done, total);
+            let done: usize = series.iter().map(|s| s.wanted().min(effort.blocks)).sum();
+            progress.at("blocks", done as f64 / total as f64);
         }
     }
     CampaignResult { series, interrupted, out_of_time }
@@ -127,6 +115,7 @@ pub fn run(
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use units::Silent;
 
     /// Settings whose true value is their index + 1; every `void_every`th block sees a switch.
     struct Scripted {
@@ -175,7 +164,7 @@ mod tests {
     #[test]
     fn every_setting_gets_its_valid_blocks() {
         let mut executor = Scripted::new(10, 4);
-        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Silent);
         for (i, s) in got.series.iter().enumerate() {
             assert_eq!(s.valid(), 6);
             assert_eq!(s.estimate(&mut Rng::new(2)).unwrap().value, (i + 1) as f64);
@@ -191,7 +180,7 @@ mod tests {
         for (whole_core, blocks) in [(false, 6), (true, 18)] {
             let mut executor = Scripted { interference: shared, ..Scripted::new(4, 0) };
             let effort = CampaignGoal { whole_core, ..EFFORT };
-            let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+            let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Silent);
             assert!(got.series.iter().all(|s| s.valid() == blocks && s.lacks_whole_core() == whole_core));
         }
     }
@@ -200,7 +189,7 @@ mod tests {
     fn order_is_random_and_repeatable() {
         let order = |seed| {
             let mut executor = Scripted::new(8, 0);
-            run(&mut executor, &EFFORT, &mut Rng::new(seed), Stop::never(), &mut Unobserved);
+            run(&mut executor, &EFFORT, &mut Rng::new(seed), Stop::never(), &mut Silent);
             executor.order
         };
         assert_eq!(order(3), order(3));
@@ -212,7 +201,7 @@ mod tests {
     #[test]
     fn a_hopeless_machine_ends_and_resolves_nothing() {
         let mut executor = Scripted::new(3, 1);
-        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Silent);
         assert_eq!(executor.run, 3 * 6 * 3);
         assert!(got.series.iter().all(|s| s.estimate(&mut Rng::new(1)).is_err()));
         let why = got.series[0].estimate(&mut Rng::new(1)).unwrap_err();
@@ -224,7 +213,7 @@ mod tests {
         static FLAG: AtomicBool = AtomicBool::new(false);
         let mut executor = Scripted::new(4, 0);
         executor.stop_after = Some((13, &FLAG));
-        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::from_flag(&FLAG), &mut Unobserved);
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::from_flag(&FLAG), &mut Silent);
         assert!(got.interrupted);
         assert_eq!(executor.run, 13);
         assert!(got.series.iter().all(|s| s.valid() >= 3));
@@ -234,7 +223,7 @@ mod tests {
     fn out_of_time_still_measures_the_least() {
         let mut executor = Scripted::new(4, 0);
         let effort = CampaignGoal { blocks: 50, time: Duration::ZERO, ..EFFORT };
-        let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Silent);
         assert!(got.out_of_time);
         assert!(got.series.iter().all(|s| s.valid() == LEAST_BLOCKS));
     }
@@ -243,7 +232,7 @@ mod tests {
     fn no_block_begins_after_the_end_whatever_is_missing() {
         let mut executor = Scripted::new(4, 0);
         let effort = CampaignGoal { most: Duration::ZERO, ..EFFORT };
-        let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Unobserved);
+        let got = run(&mut executor, &effort, &mut Rng::new(1), Stop::never(), &mut Silent);
         assert!(got.out_of_time && executor.run == 0);
     }
 }

@@ -16,7 +16,7 @@ use crate::rng::Rng;
 use crate::sys::SysError;
 use order::Visits;
 use std::sync::Arc;
-use units::Bytes;
+use units::{Bytes, WouldHelp};
 
 /// What a chain looks like.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +75,12 @@ pub enum ChainError {
     NotOneCycle { nodes: u64, steps: u64 },
     #[error("the chains do not fit into the arena")]
     NoRoom,
+}
+
+impl WouldHelp for ChainError {
+    fn would_help(&self) -> Option<&str> {
+        if let Self::Memory(error) = self { error.would_help() } else { None }
+    }
 }
 
 /// A finished chain; keeps its arena alive.

@@ -6,6 +6,7 @@ use crate::sys::{self, SysError};
 use kernels::{Kernel, KernelError, Spec};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use units::WouldHelp;
 
 /// The type of every kernel; what the arguments mean stands at each variant of `kernels::Spec`.
 pub(crate) type Entry = unsafe extern "sysv64" fn(*mut u8, u64, *mut u64, *mut u64) -> u64;
@@ -42,6 +43,12 @@ pub enum LoadError {
     Kernel(#[from] KernelError),
     #[error(transparent)]
     Memory(#[from] SysError),
+}
+
+impl WouldHelp for LoadError {
+    fn would_help(&self) -> Option<&str> {
+        if let Self::Memory(error) = self { error.would_help() } else { None }
+    }
 }
 
 impl Loaded {

@@ -35,7 +35,7 @@
 //! let second = Duration::from_secs(1);
 //! let goal = campaign::CampaignGoal { blocks: 31, time: second, most: second, whole_core: false };
 //! let result =
-//!     campaign::run(&mut executor, &goal, &mut rng, Stop::never(), &mut campaign::Unobserved);
+//!     campaign::run(&mut executor, &goal, &mut rng, Stop::never(), &mut units::Silent);
 //! println!("{:?} cycles a load", result.series[0].cycles(&mut rng));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -74,15 +74,3 @@ pub mod tsc;
 pub mod watchdog;
 
 pub use sys::{SysError, effective_uid, peak_memory};
-
-/// What would help against an error of this crate, where the host does not allow something.
-pub fn would_help(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    let crew =
-        error.downcast_ref().and_then(|e| if let crew::CrewError::Sys(e) = e { Some(e) } else { None });
-    let load =
-        error.downcast_ref().and_then(|e| if let code::LoadError::Memory(e) = e { Some(e) } else { None });
-    let chain =
-        error.downcast_ref().and_then(|e| if let chain::ChainError::Memory(e) = e { Some(e) } else { None });
-    let system = error.downcast_ref::<SysError>().or(crew).or(load).or(chain);
-    system.and_then(SysError::would_help)
-}

@@ -4,7 +4,7 @@
 
 use crate::rng::Rng;
 use units::Estimate;
-pub use units::quantile_sorted;
+pub use units::{median, quantile_sorted};
 
 const RESAMPLES: usize = 1000;
 
@@ -12,10 +12,6 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);
     v
-}
-
-pub fn median(values: &[f64]) -> f64 {
-    quantile_sorted(&sorted(values), 0.5)
 }
 
 /// The mean of what lies below the `keep` quantile: for short shots, whose median would only show
@@ -79,15 +75,6 @@ pub fn robust_line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles() {
-        let v = [1.0, 2.0, 3.0, 4.0];
-        assert_eq!(quantile_sorted(&v, 0.0), 1.0);
-        assert_eq!(quantile_sorted(&v, 0.5), 2.5);
-        assert_eq!(quantile_sorted(&v, 1.0), 4.0);
-        assert_eq!(median(&[5.0]), 5.0);
-    }
 
     #[test]
     fn bootstrap_covers_the_median_about_as_often_as_it_says() {

@@ -1,7 +1,7 @@
 //! Safe wrappers of system calls that the standard library has none for.
 
 use std::io;
-use units::Bytes;
+use units::{Bytes, WouldHelp};
 
 /// A system call that failed, and what it was for.
 #[derive(Debug, thiserror::Error)]
@@ -12,9 +12,9 @@ pub struct SysError {
     pub why: io::Error,
 }
 
-impl SysError {
-    /// What would make it succeed, where the host does not allow it.
-    pub fn would_help(&self) -> Option<&'static str> {
+impl WouldHelp for SysError {
+    /// Only where the host does not allow the call.
+    fn would_help(&self) -> Option<&str> {
         match self.why.raw_os_error()? {
             libc::EPERM | libc::EACCES | libc::ENOSYS => Some("a container or sandbox that allows it"),
             libc::EAGAIN => Some("a higher limit on processes (ulimit -u, or pids.max of the control group)"),

@@ -2,7 +2,7 @@
 
 use crate::sys;
 use std::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
-use units::Estimate;
+use units::{Estimate, middle_sorted};
 
 /// Ticks now, after everything before has finished and before anything after begins.
 #[inline]
@@ -128,7 +128,8 @@ fn step_of(differences: &mut [u64]) -> u64 {
         groups.windows(2).map(|w| u64::midpoint(w[1].0, w[1].1) - u64::midpoint(w[0].0, w[0].1)).collect();
     gaps.sort_unstable();
     // Few groups, or wide ones, mean that the counter moves finely.
-    if gaps.len() < 2 || groups.iter().any(|g| g.1 - g.0 > 6) { 1 } else { gaps[gaps.len() / 2].max(1) }
+    let is_fine = gaps.len() < 2 || groups.iter().any(|g| g.1 - g.0 > 6);
+    middle_sorted(&gaps).filter(|_| !is_fine).unwrap_or(1).max(1)
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ mod window;
 mod work;
 
 pub use curve::MeasuredCurve;
-pub use known::Cannot;
 pub use result::{LevelPart, Part, Prediction, Source};
 pub use runs::over_runs;
 pub use text::{compared, text};
@@ -35,9 +34,10 @@ use crate::pattern::{Access, Kind, Options, Pattern};
 use figure::Figure;
 use known::Known;
 use records::machine::{Machine, Verdict};
+use records::run::Refused;
 
 /// Predicts this pattern; `defaults` hold where an access says nothing itself.
-pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Result<Prediction, Cannot> {
+pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Result<Prediction, Refused> {
     let known = Known::new(machine);
     let difference = repeated::difference(&known);
     let mut parts = Vec::new();
@@ -52,7 +52,7 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     })?;
     if !(run.accesses.is_finite() && run.time.hi.is_finite()) {
         let (what, why) = ("pattern".to_owned(), "more accesses than can be counted".to_owned());
-        return Err(Cannot { what, why, would_help: None });
+        return Err(Refused { what, why, would_help: None });
     }
     let place = |name: &str| known.levels.iter().position(|level| level.name == name).unwrap_or(usize::MAX);
     run.levels.sort_by_key(|served| place(&served.level));
@@ -72,7 +72,7 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     Ok(Prediction::of(&run, parts))
 }
 
-fn figure_of(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
+fn figure_of(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
     let figure = match access.kind {
         Kind::Chase => chase::figure(known, access),
         Kind::Rand => rand::figure(known, access),

@@ -2,7 +2,7 @@
 //!
 //! To add a kind: a line in [`KINDS`].
 
-use crate::envelope::{Document, Header, Record, Upgrade};
+use crate::envelope::{Header, Record, Upgrade};
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::profile::Profile;
@@ -106,7 +106,7 @@ fn parse_among(kinds: &[Kind], bytes: &[u8]) -> Result<AnyRecord, Problem> {
 
 #[cfg(feature = "schema")]
 fn schema_of<R: Described>() -> schemars::Schema {
-    let mut schema = schemars::schema_for!(Document<R>);
+    let mut schema = schemars::schema_for!(crate::Document<R>);
     schema.insert("title".to_owned(), format!("Gleaner {} record, version {}", R::KIND, R::VERSION).into());
     // The header says which kind and version it is: the schema of one kind accepts no other.
     let properties =

@@ -41,6 +41,7 @@ pub use yields::{Call, CallCost, HandOver, HandOverBy, UserSwitch, Yields};
 
 use crate::{Record, host::Host};
 use serde::{Deserialize, Serialize};
+use units::WouldHelp;
 
 /// What one machine is, and what was measured of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,6 +138,18 @@ pub struct Ending<'a> {
     pub status: Status,
     pub why: Option<&'a str>,
     pub would_help: Option<&'a str>,
+}
+
+impl WouldHelp for Ending<'_> {
+    fn would_help(&self) -> Option<&str> {
+        self.would_help
+    }
+}
+
+impl<T> WouldHelp for Outcome<T> {
+    fn would_help(&self) -> Option<&str> {
+        self.would_help.as_deref()
+    }
 }
 
 impl<T> Outcome<T> {

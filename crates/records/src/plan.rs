@@ -13,7 +13,8 @@ pub use bounds::Bounds;
 pub use gain::{Gain, Origin};
 pub use part::{Part, told};
 pub use prices::{LevelPrice, Prices, Source, YieldPrice};
-pub use site::{Because, Live, LoadClass, Place, Prefetch, Rejected, Site, SourceLine, Spin, WaitsFor};
+pub use site::{Because, Live, Place, Rejected, Site, SourceLine, Spin, WaitsFor};
+pub use units::load::{LoadClass, Prefetch};
 
 use crate::Record;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ pub use slowdown::Slowdown;
 use crate::Record;
 use crate::plan::{Bounds, Part};
 use serde::{Deserialize, Serialize};
-use units::Quantity;
+use units::{Quantity, WouldHelp};
 
 /// What became of a harvest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,4 +94,10 @@ pub struct Refused {
     pub why: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_help: Option<String>,
+}
+
+impl WouldHelp for Refused {
+    fn would_help(&self) -> Option<&str> {
+        self.would_help.as_deref()
+    }
 }

@@ -38,7 +38,11 @@ pub fn site_rows(resume: u64) -> core::ops::Range<usize> {
     first..first + 8
 }
 /// Whether a site does not pay: there are enough `outcomes` to tell, and `soon` of them were hits:
-/// at least nine of ten, by the lower end of a 95 % interval (Wilson's), here without its root.
+/// at least nine of ten, by the lower end of a 95 % interval (Wilson's).
+///
+/// This is the same interval as the units room's `share`, once more: the supervisor, a freestanding
+/// library without square roots, decides by it while a harvest runs. The launcher's test of what it
+/// reports (`crates/harvest/src/report/site_outcomes.rs`) holds the two together.
 pub fn loses(outcomes: u64, soon: u64) -> bool {
     const ENOUGH: u64 = 100;
     const HITS: f64 = 0.9;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use testkit::perf_data::{PerfData, Sample, feature, field, ibs_raw, spe_load};
+use units::Rng;
 
 fn request() -> FileRequest<'static> {
     FileRequest {
@@ -108,15 +109,11 @@ fn a_file_that_is_cut_off_anywhere_is_refused_or_read_as_far_as_it_goes() {
     }
 }
 
-/// Marsaglia's xorshift.
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
     fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most.max(1) as u64) as usize
+        self.0.below(most.max(1) as u64) as usize
     }
 }
 
@@ -165,7 +162,7 @@ fn spoilt_files_neither_panic_nor_hang() {
     files.extend(recorded());
     let (mut read, mut refused) = (0_u64, 0_u64);
     for case in 0..CASES {
-        let mut random = Random((case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random(Rng::new(case));
         let which = if case % 8 == 0 { random.below(files.len()) } else { random.below(written) };
         let mut bytes = files[which].clone();
         spoil(&mut bytes, &mut random);

@@ -61,6 +61,4 @@ pub use modes::prefetch::{Ahead, Prefetches};
 pub use modes::width::VectorWidth;
 pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{Rewriter, Rewritten, rewrite};
-pub use select::sites::{
-    Bounds, Costs, LoadReach, Optimisations, Prefetch, Site, SiteChoice, Sites, UNCOUNTED,
-};
+pub use select::sites::{Bounds, Costs, LoadReach, Optimisations, Site, SiteChoice, Sites, UNCOUNTED};

@@ -24,6 +24,7 @@ impl Rng {
         forked
     }
 
+    #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
@@ -31,6 +32,7 @@ impl Rng {
 
     /// Uniform in `0..n`; `n` must not be 0. The bias of the multiplication method is below 2^-32
     /// for every `n` here.
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "empty range");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -45,6 +47,7 @@ impl Rng {
 }
 
 /// All bits of a number from all of another.
+#[inline]
 pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

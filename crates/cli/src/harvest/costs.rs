@@ -3,7 +3,6 @@
 
 use crate::console::Console;
 use crate::live;
-use crate::measure::Adapter;
 use ::harvest::machine_record::{self, Kept};
 use experiments::catalogue;
 use experiments::choices::{self, CpuChoice};
@@ -46,7 +45,7 @@ fn measured(host: &Host, console: &Console) -> Result<Machine, String> {
     let mut progress = console.progress();
     // A measuring thread keeps to one CPU; the primary, started later, shall not.
     let found = thread::scope(|scope| {
-        let measuring = || experiments::measure(&request, host, &mut Adapter(progress.as_mut()));
+        let measuring = || experiments::measure(&request, host, progress.as_mut());
         let started = thread::Builder::new().spawn_scoped(scope, measuring);
         started.map_err(|why| records::plain(&why)).map(thread::ScopedJoinHandle::join)
     });

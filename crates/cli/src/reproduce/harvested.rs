@@ -18,7 +18,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use units::{Quantity, Unit};
+use units::{Progress, Quantity, Unit};
 
 const SOURCES: &[Source] = &[
     ("common.h", include_str!("../../../../bench/programs/common.h")),
@@ -33,9 +33,9 @@ pub(super) fn gather(
     evidence: &mut Evidence<'_>,
     quick: bool,
     stop: Stop,
-    at: &mut dyn FnMut(&str, f64),
+    progress: &mut dyn Progress,
 ) -> Result<(), Missing> {
-    at("compiling", 0.0);
+    progress.at("compiling", 0.0);
     let workshop = Workshop::new(SOURCES, stop)?;
     workshop.compile("chase.c", &["-O2"], "chase")?;
     workshop.compile("scan.c", &["-O2"], "scan")?;
@@ -43,14 +43,14 @@ pub(super) fn gather(
     let rounds: u32 = if quick { 3 } else { 5 };
     let harvest = Harvest { workshop: &workshop, loads };
 
-    at("profile of the chase", 0.02);
+    progress.at("profile of the chase", 0.02);
     let verb = ["profile", "-q", "-o", "profile.json", "--", "./chase", AREA, loads];
     evidence.profiles.push((CHASE, workshop.record(&verb, "profile.json")?));
 
-    at("a scan as scavenger", 0.1);
+    progress.at("a scan as scavenger", 0.1);
     let scan = format!("./scan 4 0 {}", workshop.at("steps-0").display());
     evidence.runs.push((SCAN, harvest.run("5%", &[scan])?.record));
-    at("eight chases under the contract", 0.15);
+    progress.at("eight chases under the contract", 0.15);
     evidence.runs.push((CONTRACT, harvest.run("5%", &harvest.chases(8))?.record));
 
     // On one CPU: the scavengers' own threads run only while the primary sleeps or lends it, so
@@ -63,7 +63,7 @@ pub(super) fn gather(
     for round in 0..rounds {
         for (number, &(name, scavengers, slowdown)) in settings.iter().enumerate() {
             let part = f64::from(round) + number as f64 / settings.len() as f64;
-            at(name, 0.2 + 0.8 * part / f64::from(rounds));
+            progress.at(name, 0.2 + 0.8 * part / f64::from(rounds));
             let run = harvest.run(slowdown, &harvest.chases(scavengers))?;
             let ratio = run.steps / harvest.loads();
             if name == LOADS_OF_EIGHT {

@@ -6,7 +6,7 @@ use ::reproduce::Missing;
 use ::reproduce::programs::{PADDED, PADDED_FASTER, SHARED, TRIAD};
 use lab::rng::Rng;
 use lab::stop::Stop;
-use units::{Quantity, Unit};
+use units::{Progress, Quantity, Unit};
 
 const SOURCES: &[Source] = &[
     ("pin.h", include_str!("../../../../programs/sharing/pin.h")),
@@ -14,24 +14,23 @@ const SOURCES: &[Source] = &[
     ("triad.c", include_str!("../../../../programs/sharing/triad.c")),
 ];
 
-/// Adds all that the claims need, or as much as can be had: then it says why no more. `at` is told
-/// what is done and how far that is.
+/// Adds all that the claims need, or as much as can be had: then it says why no more.
 pub(super) fn gather(
     evidence: &mut Evidence<'_>,
     quick: bool,
     stop: Stop,
-    at: &mut dyn FnMut(&str, f64),
+    progress: &mut dyn Progress,
 ) -> Result<(), Missing> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return Err(Missing::Hardware("a second CPU: threads must run at the same time".to_owned()));
     }
-    at("compiling", 0.0);
+    progress.at("compiling", 0.0);
     let workshop = Workshop::new(SOURCES, stop)?;
     workshop.compile("linear_regression.c", &["-O1", "-g"], SHARED)?;
     workshop.compile("linear_regression.c", &["-O1", "-g", "-DPAD=128"], PADDED)?;
     workshop.compile("triad.c", &["-O1", "-g"], TRIAD)?;
     for (part, name) in [SHARED, PADDED, TRIAD].into_iter().enumerate() {
-        at(&format!("profile of {name}"), 0.05 + 0.15 * part as f64);
+        progress.at(&format!("profile of {name}"), 0.05 + 0.15 * part as f64);
         let program = format!("./{name}");
         let verb =
             ["profile", "-q", "--frequency", "4000", "--no-stacks", "-o", "profile.json", "--", &program];
@@ -40,7 +39,7 @@ pub(super) fn gather(
     let rounds = if quick { 3 } else { 9 };
     let mut ratios = Vec::new();
     for round in 0..rounds {
-        at("elapsed times", 0.5 + 0.5 * f64::from(round) / f64::from(rounds));
+        progress.at("elapsed times", 0.5 + 0.5 * f64::from(round) / f64::from(rounds));
         // In turn first and second, so that whatever drifts meets both.
         let mut pair = [0.0; 2];
         for turn in [round % 2, 1 - round % 2] {

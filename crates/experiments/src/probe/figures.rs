@@ -8,7 +8,7 @@ use lab::crew::CrewRig;
 use lab::stats;
 use records::machine::PageSupply;
 use std::time::{Duration, Instant};
-use units::{Estimate, Quantity, Unit};
+use units::{Estimate, Quantity, Unit, share};
 
 /// How long the core clock is watched.
 const WATCH: Duration = Duration::from_millis(200);
@@ -59,35 +59,19 @@ pub(super) fn huge_pages(asked: PageKind, supply: &PageSupply) -> Quantity {
     Quantity::measured(Estimate::exact(share), Unit::Ratio)
 }
 
-/// A share with Wilson's interval.
+/// The blocks that were void, of all.
 pub(super) fn void_share(series: &[Series]) -> Quantity {
     let void: usize = series.iter().map(|series| series.voids().total()).sum();
     let all = void + series.iter().map(Series::valid).sum::<usize>();
-    if all == 0 {
-        return Quantity::unresolved("no blocks");
+    match share(void as u64, all as u64) {
+        None => Quantity::unresolved("no blocks"),
+        Some(share) => Quantity::measured(share, Unit::Ratio),
     }
-    Quantity::measured(wilson(void as f64, all as f64), Unit::Ratio)
-}
-
-fn wilson(some: f64, all: f64) -> Estimate {
-    const Z: f64 = 1.96;
-    let share = some / all;
-    let middle = (share + Z * Z / (2.0 * all)) / (1.0 + Z * Z / all);
-    let half = Z / (1.0 + Z * Z / all) * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    Estimate::new(share, (middle - half).clamp(0.0, share), (middle + half).clamp(share, 1.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_of_few_blocks_are_doubtful() {
-        let none = wilson(0.0, 50.0);
-        assert!(none.value == 0.0 && none.lo == 0.0 && none.hi > 0.05 && none.hi < 0.1, "{none:?}");
-        let half = wilson(500.0, 1000.0);
-        assert!(half.contains(0.5) && half.hi - half.lo < 0.07, "{half:?}");
-    }
 
     #[test]
     fn huge_pages_that_were_not_asked_for_are_none() {

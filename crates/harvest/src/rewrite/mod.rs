@@ -15,7 +15,7 @@ pub(crate) mod rewritten;
 use crate::cache::{self, Cache, Entry, Key, Made, Note, name_of};
 use crate::plan::{self, ImpossiblePlan};
 use crate::progress::Activity;
-use records::plan::{Because, Part, Place, Plan, PlannedModule, Prefetch, Rejected, Role};
+use records::plan::{Because, Part, Place, Plan, PlannedModule, Rejected, Role};
 use records::run::Proof;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -365,11 +365,7 @@ fn is_older(release: &str, version: (u32, u32)) -> bool {
 
 fn sites(module: &PlannedModule) -> BTreeMap<u64, Site> {
     let one = |site: &records::plan::Site| {
-        let prefetch = match site.prefetch {
-            Prefetch::Read => twin::Prefetch::Read,
-            Prefetch::Write => twin::Prefetch::Write,
-        };
-        (site.place.address, Site { with: site.with.clone(), prefetch: Some(prefetch) })
+        (site.place.address, Site { with: site.with.clone(), prefetch: Some(site.prefetch) })
     };
     module.sites.iter().map(one).collect()
 }

@@ -7,6 +7,7 @@ use crate::rewrite::TwinsError;
 use records::ReadError;
 use records::plan::Role;
 use std::io;
+use units::WouldHelp;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -50,6 +51,12 @@ pub enum FailureKind {
     Failed,
 }
 
+impl WouldHelp for SessionError {
+    fn would_help(&self) -> Option<&str> {
+        self.is_file_limit().then_some("the file size limit is too small (ulimit -f)")
+    }
+}
+
 impl SessionError {
     pub fn kind(&self) -> FailureKind {
         if self.is_file_limit() {
@@ -77,10 +84,6 @@ impl SessionError {
             | Self::Launch(LaunchError::Wait(_)) => FailureKind::Failed,
             _ => FailureKind::WrongUse,
         }
-    }
-
-    pub fn would_help(&self) -> Option<&'static str> {
-        self.is_file_limit().then_some("the file size limit is too small (ulimit -f)")
     }
 
     fn is_file_limit(&self) -> bool {

@@ -7,9 +7,10 @@ use super::participants::{LeftAlone, Participants};
 use super::planning::Planning;
 use super::rewritten_file::RewrittenFile;
 use crate::cache::Cache;
-use crate::progress::{Counter, Progress};
+use crate::progress::Counter;
 use crate::rewrite::{self, TwinsError};
 use records::plan::Plan;
+use units::Progress;
 
 /// All rewritten files of a harvest, kept in place as long as this lives.
 #[derive(Debug)]

@@ -29,7 +29,7 @@ use crate::find::linked::Wanted;
 use crate::machine_record::{self, Costs, MachinePrices};
 use crate::plan::prices::Pricing;
 use crate::plan::{self, ProfiledRates, Wishes};
-use crate::progress::Progress;
+use crate::progress::notice;
 use modules::module_of;
 use planning::Planning;
 use records::plan::Plan;
@@ -37,6 +37,7 @@ use records::profile::Profile;
 use std::path::PathBuf;
 use std::time::Duration;
 use terms::Terms;
+use units::Progress;
 
 /// Where a plan comes from.
 #[derive(Clone, Debug)]
@@ -63,11 +64,13 @@ pub struct Request {
 }
 
 /// Makes all that is needed to run. Where there is no cache of rewritten files, or it is full, they
-/// are made for this run.
+/// are made for this run. `measure_costs` is called right before a plan takes the costs of this
+/// machine from its records: the time to measure what they lack.
 pub fn prepare(
     request: &Request,
     mut participants: Participants,
     progress: &mut dyn Progress,
+    measure_costs: &mut dyn FnMut(),
 ) -> Result<Prepared, SessionError> {
     let left_alone = participants.with_libraries(&request.libraries)?;
     let mut cache = if request.use_cache {
@@ -86,12 +89,15 @@ pub fn prepare(
         PlanSource::Made { wishes, costs, profiles } => {
             let inputs = input::read(&participants)?;
             if *costs == Costs::Usual {
-                progress.takes_costs();
+                measure_costs();
             }
             let MachinePrices { prices, damaged } = machine_record::read_prices(costs)?;
             // A dry run's explanation says it.
             if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
-                progress.notice(&format!("{damaged}; costs are assumed, as if there were no machine record"));
+                notice(
+                    progress,
+                    &format!("{damaged}; costs are assumed, as if there were no machine record"),
+                );
             }
             let profiles = profiles
                 .iter()
@@ -128,7 +134,10 @@ pub fn prepare(
 /// In place of the user's cache.
 fn for_this_run(why: &std::io::Error, progress: &mut dyn Progress) -> Result<Cache, SessionError> {
     let why = records::plain(why);
-    progress.notice(&format!("no cache of rewritten files: {why}; programs are rewritten for this run only"));
+    notice(
+        progress,
+        &format!("no cache of rewritten files: {why}; programs are rewritten for this run only"),
+    );
     temporary_cache()
 }
 

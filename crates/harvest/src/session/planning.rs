@@ -12,7 +12,7 @@ use super::terms::Terms;
 use crate::cache::Entry;
 use crate::find::{analysis_cache, names};
 use crate::plan::{self, Subject};
-use crate::progress::{Activity, Counter, Progress};
+use crate::progress::{Activity, Counter, notice};
 use crate::rewrite::{self, TwinsError};
 use image::names::Names;
 use rayon::prelude::*;
@@ -20,6 +20,7 @@ use records::plan::{Plan, PlannedModule, Role};
 use records::run::Refused;
 use std::path::PathBuf;
 use std::time::Instant;
+use units::Progress;
 
 /// What came about while the plan was made.
 #[derive(Default)]
@@ -72,7 +73,7 @@ pub(super) fn plan(
             .is_some_and(|subject| !input.is_library && !rates.is_empty() && !rates.knows(subject))
         {
             let what = "did not run while the profile was taken, or was another build";
-            progress.notice(&format!("--profile: {} {what}; its sites are chosen without it", module.path));
+            notice(progress, &format!("--profile: {} {what}; its sites are chosen without it", module.path));
         }
         subjects.extend(subject);
         planned.push(input);
@@ -138,7 +139,7 @@ fn planned_files(
     planning.left_for_later = time.refused();
     if let Some(Refused { what, why, would_help }) = &planning.left_for_later {
         let help = would_help.as_deref().unwrap_or_default();
-        progress.notice(&format!("{what}: {why}; {help}"));
+        notice(progress, &format!("{what}: {why}; {help}"));
     }
     Ok(files)
 }

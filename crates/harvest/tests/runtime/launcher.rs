@@ -16,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
+use units::Rng;
 
 fn program(argv: &[String]) -> Program {
     Program::new(argv[0].clone(), argv.to_vec())
@@ -26,22 +27,6 @@ fn words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit {code}"),
         (_, signal) => format!("signal {}", signal.unwrap_or_default()),
-    }
-}
-
-/// A small generator, so that a failure can be run again.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e3779b97f4a7c15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
     }
 }
 
@@ -65,7 +50,7 @@ fn kill_supervisor(snapshot: &Snapshot) -> bool {
 }
 
 /// Now and then a signal to one of those that run.
-fn disturb(random: &mut Random, snapshot: &Snapshot) {
+fn disturb(random: &mut Rng, snapshot: &Snapshot) {
     const SIGNALS: [Signal; 6] =
         [Signal::STOP, Signal::CONT, Signal::CONT, Signal::CONT, Signal::TERM, Signal::KILL];
     let Some(chosen) = snapshot.scavengers.get(random.below(8) as usize) else { return };
@@ -101,7 +86,7 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
             "--show" => show = true,
             "--watch" => watched = Some((arguments.remove(0), Instant::now())),
             "--disturb" => {
-                disturber = Some(Random::new(arguments.remove(0).parse().expect("a number")));
+                disturber = Some(Rng::new(arguments.remove(0).parse().expect("a number")));
                 harvest.watch_every = Duration::from_millis(5);
             }
             "--kill-supervisor" => {

@@ -235,7 +235,7 @@ fn environment(world: &World) -> Result<(), Failed> {
 /// One of random crowds before one of random primaries, with all that is known of it where it
 /// fails.
 fn round(world: &World, seed: u64) -> Result<(), Failed> {
-    let mut random = launcher::Random::new(seed);
+    let mut random = units::Rng::new(seed);
     let modes: Vec<&str> =
         (0..=random.below(3)).map(|_| HOSTS[random.below(HOSTS.len() as u64) as usize][0]).collect();
     let crowd: Vec<Vec<&str>> = (0..=random.below(8))

@@ -5,27 +5,7 @@ use super::reaching::Region;
 use super::sources::Sources;
 use super::unit::Unit;
 use std::collections::{BTreeSet, HashMap};
-
-/// What is known of a load's address without running it: what its probability of missing hangs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// It comes from the same load, one iteration earlier: a chase.
-    Chased,
-    /// It comes from another load of the loop: a field of what a pointer leads to.
-    Pointed,
-    /// Its index was loaded: a gather.
-    Gathered,
-    /// Its index was computed by more than adding: a hash.
-    Scattered,
-    /// It moves by the same distance each iteration: prefetchers foresee it.
-    Strided,
-    /// It stays where it is in its loop.
-    Fixed,
-    /// In no loop that its function shows, but through a pointer that was loaded.
-    Loose,
-    /// Nothing of this could be told.
-    Unknown,
-}
+use units::load::LoadClass;
 
 pub struct Classes<'a> {
     unit: &'a Unit,
@@ -44,33 +24,33 @@ impl<'a> Classes<'a> {
     }
 
     /// `None` for loads in no loop whose address nobody loaded, as far as can be told.
-    pub fn of(&mut self, at: u32) -> Option<Class> {
+    pub fn of(&mut self, at: u32) -> Option<LoadClass> {
         let block = self.unit.cfg.block_of(at as usize);
         let region = self.unit.loops.around(block).map_or(NO_LOOP, |around| around.header);
         let (base, index) = self.sources(at, region);
         if region == NO_LOOP {
             let loaded = !base.loads.is_empty() || !index.loads.is_empty();
             if self.calls_itself && base.outside && !base.mixed {
-                return Some(Class::Pointed);
+                return Some(LoadClass::Pointed);
             }
             let from_label = self.unit.has_labels && (base.outside || index.outside);
-            return (loaded || from_label).then_some(Class::Loose);
+            return (loaded || from_label).then_some(LoadClass::Loose);
         }
         if base.loads.iter().chain(&index.loads).any(|&load| self.feeds_itself(load, region)) {
-            return Some(Class::Chased);
+            return Some(LoadClass::Chased);
         }
         Some(if base.mixed || index.mixed {
-            Class::Scattered
+            LoadClass::Scattered
         } else if !index.loads.is_empty() {
-            Class::Gathered
+            LoadClass::Gathered
         } else if !base.loads.is_empty() {
-            if base.outside || base.steps { Class::Gathered } else { Class::Pointed }
+            if base.outside || base.steps { LoadClass::Gathered } else { LoadClass::Pointed }
         } else if base.unknown || index.unknown {
-            Class::Unknown
+            LoadClass::Unknown
         } else if base.steps || index.steps {
-            Class::Strided
+            LoadClass::Strided
         } else {
-            Class::Fixed
+            LoadClass::Fixed
         })
     }
 

@@ -17,7 +17,7 @@ mod rounds;
 mod sources;
 mod unit;
 
-pub use classes::{Class, Classes};
+pub use classes::Classes;
 pub use found::Reaching;
 pub use place::{Base, Loaded, Place};
 pub use reaching::Region;

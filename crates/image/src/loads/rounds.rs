@@ -7,13 +7,14 @@
 //! may miss: a guess about one goes wrong as late as its miss is served. As with classes, nothing
 //! here has to be right for a program to stay right.
 
-use super::classes::{Class, Classes};
+use super::classes::Classes;
 use super::place::{Loaded, Place};
 use super::reaching::Region;
 use super::unit::Unit;
 use crate::flow::loops::Loop;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use std::collections::HashMap;
+use units::load::LoadClass;
 
 /// What is known of loops, by their headers: each is looked through once, however many loads it
 /// has.
@@ -41,7 +42,8 @@ fn of_loop(unit: &Unit, classes: &mut Classes<'_>, around: &Loop) -> Option<u32>
         let bounds = unit.cfg.blocks[block as usize];
         instructions += bounds.end - bounds.first;
         for at in bounds.first..bounds.end {
-            let follows = unit.loads_from(at) == Loaded::Elsewhere && classes.of(at) == Some(Class::Chased);
+            let follows =
+                unit.loads_from(at) == Loaded::Elsewhere && classes.of(at) == Some(LoadClass::Chased);
             if unit.is_call(at) || follows || is_locked(&unit.instructions[at as usize], unit, at) {
                 return None;
             }
@@ -86,5 +88,5 @@ fn is_known_early(unit: &Unit, classes: &mut Classes<'_>, around: &Loop, first: 
 
 /// Prefetchers run ahead of what is strided.
 fn may_miss(classes: &mut Classes<'_>, load: u32) -> bool {
-    !matches!(classes.of(load), Some(Class::Strided | Class::Fixed))
+    !matches!(classes.of(load), Some(LoadClass::Strided | LoadClass::Fixed))
 }

@@ -1,10 +1,9 @@
 //! What its probes say of a load.
 
-use crate::share::share;
 use crate::tally::Probe;
 use model::predict::MeasuredCurve;
 use records::profile::{Level, Pattern};
-use units::Estimate;
+use units::{Estimate, middle_sorted, share};
 
 /// How long loads take on this machine, as far as it matters here.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,7 +194,7 @@ pub fn of_load(
 /// counters move in steps of several nanoseconds; a median would be a step.
 pub fn usual_ticks(mut again: Vec<u32>) -> f64 {
     again.sort_unstable();
-    let most = 2 * again.get(again.len() / 2).copied().unwrap_or(0).max(1);
+    let most = 2 * middle_sorted(&again).unwrap_or(0).max(1);
     let usual = &again[..again.partition_point(|&ticks| ticks <= most)];
     usual.iter().map(|&ticks| f64::from(ticks)).sum::<f64>() / usual.len().max(1) as f64
 }

@@ -68,7 +68,7 @@ pub(super) fn usual_distance_ns(moments: &[Moment]) -> Option<u64> {
         .map(|pair| pair[1].2 - pair[0].2)
         .collect();
     apart.sort_unstable();
-    apart.get(apart.len() / 2).copied()
+    units::middle_sorted(&apart)
 }
 
 impl Steps {

@@ -240,7 +240,7 @@ fn finding(
 
 /// A part of the latency of all sampled loads, of which `saved` would be saved.
 fn part_of_all(weight: f64, all: f64, saved: Estimate) -> Quantity {
-    let known = crate::share::share((weight * all).round() as u64, all.round() as u64);
+    let known = units::share((weight * all).round() as u64, all.round() as u64);
     match known {
         None => Quantity::unresolved("there are too few samples"),
         Some(part) => Quantity::modelled(

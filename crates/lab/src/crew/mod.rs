@@ -30,6 +30,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
+use units::WouldHelp;
 
 /// A rig that a crew's thread may run.
 pub type CrewMember = Box<dyn Rig + Send>;
@@ -42,6 +43,12 @@ pub enum CrewError {
     CountersApart { home: usize, cpu: usize, micros: f64 },
     #[error("the thread of CPU {cpu} did not answer")]
     Silent { cpu: usize },
+}
+
+impl WouldHelp for CrewError {
+    fn would_help(&self) -> Option<&str> {
+        if let Self::Sys(error) = self { error.would_help() } else { None }
+    }
 }
 
 /// Pinned threads, one for each CPU but the caller's.

@@ -1,17 +1,18 @@
 //! `chase(AREA)`: each load takes its address from the one before.
 
 use super::figure::{Figure, Served, Source, widened};
-use super::known::{Cannot, Known, MEMORY};
+use super::known::{Known, MEMORY};
 use super::split;
 use crate::latency;
 use crate::pattern::Access;
 use records::machine::Pattern;
+use records::run::Refused;
 use units::{Bytes, Estimate};
 
 /// The fit must be this near to the measured curve at the area that is asked for.
 const NEAR: f64 = 0.05;
 
-pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
+pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
     let area = access.area.0 as f64;
     let (curve, points, remark) = known.curve(access, Pattern::Random)?;
     let mut remarks: Vec<String> = remark.into_iter().collect();

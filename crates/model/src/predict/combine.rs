@@ -1,9 +1,10 @@
 //! Accesses one after the other, beside each other, and again and again.
 
 use super::figure::{Figure, Served, largest, sum};
-use super::known::{Cannot, Known};
+use super::known::Known;
 use super::split;
 use crate::pattern::{Access, Pattern};
+use records::run::Refused;
 use units::Estimate;
 
 /// A pattern that was carried out.
@@ -22,10 +23,10 @@ pub(crate) struct Run {
 }
 
 /// The count and the time of an access.
-type Ask<'a> = dyn FnMut(&Access) -> Result<(f64, Figure), Cannot> + 'a;
+type Ask<'a> = dyn FnMut(&Access) -> Result<(f64, Figure), Refused> + 'a;
 
 /// Runs a pattern.
-pub(crate) fn run(known: &Known<'_>, pattern: &Pattern, figure: &mut Ask<'_>) -> Result<Run, Cannot> {
+pub(crate) fn run(known: &Known<'_>, pattern: &Pattern, figure: &mut Ask<'_>) -> Result<Run, Refused> {
     match pattern {
         Pattern::Access(access) => figure(access).map(|(accesses, figure)| one(accesses, &figure)),
         Pattern::Times(times, inner) => Ok(repeated(run(known, inner, figure)?, *times as f64)),

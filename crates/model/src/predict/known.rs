@@ -8,27 +8,18 @@ use crate::hinge;
 use crate::pattern::{Access, USUAL_LINE};
 use records::host::ThpMode;
 use records::machine::{self as record, Curve, Machine, MlpOfPages, Pattern, StreamKind, Windows};
+use records::run::Refused;
 use units::Estimate;
 
-/// Why there is no prediction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cannot {
-    /// The access.
-    pub what: String,
-    pub why: String,
-    pub would_help: Option<String>,
+/// Why there is no prediction of an access.
+pub(crate) fn cannot(access: &Access, why: impl Into<String>) -> Refused {
+    Refused { what: access.text.clone(), why: why.into(), would_help: None }
 }
 
-impl Cannot {
-    pub(crate) fn new(access: &Access, why: impl Into<String>) -> Self {
-        Self { what: access.text.clone(), why: why.into(), would_help: None }
-    }
-
-    /// The record lacks an experiment.
-    pub(crate) fn lacks(access: &Access, what: &str, experiment: &str) -> Self {
-        let would_help = Some(format!("'gleaner measure {experiment}' measures it"));
-        Self { would_help, ..Self::new(access, format!("the record has no {what}")) }
-    }
+/// The same, since the record lacks an experiment.
+pub(crate) fn lacks(access: &Access, what: &str, experiment: &str) -> Refused {
+    let would_help = Some(format!("'gleaner measure {experiment}' measures it"));
+    Refused { would_help, ..cannot(access, format!("the record has no {what}")) }
 }
 
 /// How many times as large as the largest area that was measured one may be, where a curve on other
@@ -117,7 +108,7 @@ impl<'a> Known<'a> {
         what: &str,
         all: Vec<T>,
         pages: impl Fn(&T) -> &str,
-    ) -> Result<(T, Option<String>), Cannot> {
+    ) -> Result<(T, Option<String>), Refused> {
         let wanted = access.options.pages.as_deref().unwrap_or_else(|| self.usual_pages());
         let mut kinds: Vec<String> = Vec::new();
         for kind in all.iter().map(&pages) {
@@ -131,10 +122,10 @@ impl<'a> Known<'a> {
                 "the record has {what} with {} pages only, not with {wanted} pages",
                 kinds.join(", ")
             );
-            return Err(Cannot::new(access, why));
+            return Err(cannot(access, why));
         }
         let chosen = all.into_iter().nth(place.unwrap_or(0));
-        let chosen = chosen.ok_or_else(|| Cannot::new(access, format!("the record has no {what}")))?;
+        let chosen = chosen.ok_or_else(|| cannot(access, format!("the record has no {what}")))?;
         let remark = place.is_none().then(|| {
             format!(
                 "ordinary programs have {wanted} pages on this host; {what} is on {} pages",
@@ -149,7 +140,7 @@ impl<'a> Known<'a> {
         &self,
         access: &Access,
         pattern: Pattern,
-    ) -> Result<(&'a Curve, MeasuredCurve, Option<String>), Cannot> {
+    ) -> Result<(&'a Curve, MeasuredCurve, Option<String>), Refused> {
         let fits = |c: &&Curve| c.pattern == pattern && c.access == record::Access::Read;
         let all = self.latencies().into_iter().flat_map(|l| &l.curves).filter(fits);
         let usable = all.filter_map(|curve| {
@@ -159,7 +150,7 @@ impl<'a> Known<'a> {
         });
         let mut usable: Vec<_> = usable.collect();
         if usable.is_empty() {
-            return Err(Cannot::lacks(access, "latencies over size", "latency"));
+            return Err(lacks(access, "latencies over size", "latency"));
         }
         // On a busy host the large areas of one kind of pages may all be void: what is left of that
         // curve says less of a large area than another kind's.

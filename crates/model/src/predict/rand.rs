@@ -10,12 +10,13 @@
 //! at the rate of independent loads. The slowest level of a group tells how long its first waits.
 
 use super::figure::{Figure, Served, Source, largest, product, quotient, sum};
-use super::known::{Cannot, Known, MEMORY};
+use super::known::{Known, MEMORY, lacks};
 use super::{chase, split};
 use crate::pattern::Access;
+use records::run::Refused;
 use units::Estimate;
 
-pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
+pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
     let area = access.area.0 as f64;
     let chased = chase::figure(known, access)?;
     let (alone, source, why) = match drawn(known, area, chased.time) {
@@ -33,7 +34,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
     let at_once = at_once.unwrap_or(1.0);
     let faster = if at_once > 1.0 {
         let faster = known.speedup(at_once, &chased.pages);
-        faster.ok_or_else(|| Cannot::lacks(access, "figures of loads at once", "mlp"))?
+        faster.ok_or_else(|| lacks(access, "figures of loads at once", "mlp"))?
     } else {
         Estimate::exact(1.0)
     };

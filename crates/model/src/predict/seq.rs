@@ -1,12 +1,13 @@
 //! `seq(AREA)`: line after line.
 
 use super::figure::{Figure, Source};
-use super::known::{Cannot, Known};
+use super::known::{Known, lacks};
 use super::split;
 use crate::pattern::Access;
 use records::machine::{Pattern, StreamKind};
+use records::run::Refused;
 
-pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Cannot> {
+pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
     let area = access.area.0 as f64;
     let line = known.line() as f64;
     let level = known.level_of(area).map(|place| &known.levels[place]);
@@ -25,7 +26,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Canno
         });
     }
     if operation != StreamKind::Read {
-        return Err(Cannot::lacks(access, &format!("rates of '{}'", operation.word()), "bandwidth"));
+        return Err(lacks(access, &format!("rates of '{}'", operation.word()), "bandwidth"));
     }
     let (curve, points, remark) = known.curve(access, Pattern::Forward)?;
     let time = points.at(area);

@@ -7,22 +7,23 @@
 
 use super::curve::MeasuredCurve;
 use super::figure::{Figure, Source, largest, quotient};
-use super::known::{Cannot, Known};
+use super::known::{Known, cannot, lacks};
 use super::{chase, rand, split};
 use crate::pattern::Access;
 use records::machine::{Direction, StridePoint};
+use records::run::Refused;
 use units::{Bytes, Estimate};
 
-pub(crate) fn figure(known: &Known<'_>, access: &Access, step: Bytes) -> Result<Figure, Cannot> {
-    let stride = known.stride().ok_or_else(|| Cannot::lacks(access, "latencies over strides", "stride"))?;
+pub(crate) fn figure(known: &Known<'_>, access: &Access, step: Bytes) -> Result<Figure, Refused> {
+    let stride = known.stride().ok_or_else(|| lacks(access, "latencies over strides", "stride"))?;
     let area = access.area.0 as f64;
     let forward = stride.points.iter().filter(|point| point.direction == Direction::Forward);
     let dependent = surface(forward, area, step.0 as f64)
-        .ok_or_else(|| Cannot::lacks(access, "latencies over strides", "stride"))?;
+        .ok_or_else(|| lacks(access, "latencies over strides", "stride"))?;
     let mut remarks = Vec::new();
     let pages = stride.pages.asked.clone();
     if access.options.pages.as_ref().is_some_and(|wanted| *wanted != pages) {
-        return Err(Cannot::new(access, format!("strides were measured on {pages} pages only")));
+        return Err(cannot(access, format!("strides were measured on {pages} pages only")));
     }
     let line = known.line() as f64;
     let level = known.level_of(area).map(|place| &known.levels[place]);
@@ -31,7 +32,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access, step: Bytes) -> Result<
     let mut time = dependent;
     if at_once > 1.0 {
         let faster = known.speedup(at_once, &pages);
-        let faster = faster.ok_or_else(|| Cannot::lacks(access, "figures of loads at once", "mlp"))?;
+        let faster = faster.ok_or_else(|| lacks(access, "figures of loads at once", "mlp"))?;
         let least = known.line_time(area).unwrap_or(Estimate::exact(0.0)).scaled(new_lines);
         let alone = chase::figure(known, access)?.time;
         let ahead = known.ahead(access, &pages);

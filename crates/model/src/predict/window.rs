@@ -2,15 +2,16 @@
 
 use super::curve::MeasuredCurve;
 use super::figure::{Figure, Served, Source, widened};
-use super::known::{Cannot, Known};
+use super::known::{Known, lacks};
 use super::split;
 use crate::pattern::Access;
 use crate::windows;
 use records::machine::WindowCurve;
+use records::run::Refused;
 use units::{Bytes, Estimate};
 
-pub(crate) fn figure(known: &Known<'_>, access: &Access, size: Bytes) -> Result<Figure, Cannot> {
-    let lacks = || Cannot::lacks(access, "windows", "windows");
+pub(crate) fn figure(known: &Known<'_>, access: &Access, size: Bytes) -> Result<Figure, Refused> {
+    let lacks = || lacks(access, "windows", "windows");
     let windows = known.windows().ok_or_else(lacks)?;
     let plain: Vec<&WindowCurve> = windows.curves.iter().filter(|curve| !curve.vectorised).collect();
     if plain.is_empty() {

@@ -16,7 +16,7 @@ use crate::figure::plot::Plot;
 use crate::parts::{Figure, Out};
 use crate::text::escape;
 use records::machine::{Machine, Outcome, PagesRefused, Status};
-use units::Estimate;
+use units::{Estimate, middle_sorted};
 
 pub(crate) fn sections(machine: &Machine, out: &mut Out) {
     overview::section(machine, out);
@@ -103,7 +103,7 @@ fn notes(notes: &[String], out: &mut Out) {
 /// The middle of several estimates of the same figure.
 fn median(mut all: Vec<Estimate>) -> Option<Estimate> {
     all.sort_by(|a, b| a.value.total_cmp(&b.value));
-    let middle = *all.get(all.len() / 2)?;
+    let middle = middle_sorted(&all)?;
     let lo = all.iter().map(|e| e.lo).fold(middle.lo, f64::min);
     let hi = all.iter().map(|e| e.hi).fold(middle.hi, f64::max);
     Some(Estimate { value: middle.value, lo, hi })

@@ -9,7 +9,7 @@ use crate::parts::{Cell, Figure, Out, Table};
 use crate::text::{base, escape, name, quantity, share};
 use programs::seconds;
 use records::run::Run;
-use units::{Estimate, Quantity};
+use units::Quantity;
 
 /// `record` is the name of its file.
 pub(crate) fn sections(record: &str, run: &Run, out: &mut Out) {
@@ -95,10 +95,9 @@ fn absences(run: &Run, out: &mut Out) {
         return;
     }
     let mut sum: u64 = 0;
-    let points = all.histogram.iter().map(|bucket| {
+    let points = all.histogram.iter().filter_map(|bucket| {
         sum = bucket.count.saturating_add(sum);
-        // Counts of a sample: the share's interval by Wilson's formula.
-        (bucket.below_ns, wilson(sum, total))
+        Some((bucket.below_ns, units::share(sum, total)?.scaled(100.0)))
     });
     let figure = Plot {
         title: "How long the primary was away: the share of absences that are shorter".to_owned(),
@@ -122,15 +121,6 @@ fn absences(run: &Run, out: &mut Out) {
         table: figure.table(),
         differs,
     });
-}
-
-/// A share in percent with its 95% interval.
-fn wilson(count: u64, of: u64) -> Estimate {
-    const Z: f64 = 1.96;
-    let (n, p) = (of as f64, count as f64 / of as f64);
-    let middle = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    Estimate::new(p, (middle - half).max(0.0), (middle + half).min(1.0)).scaled(100.0)
 }
 
 fn sites(run: &Run, out: &mut Out) {

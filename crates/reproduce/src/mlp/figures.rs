@@ -3,7 +3,7 @@
 use crate::evidence::{Evidence, Found, combined, not_identifiable, ratio, resolved, result};
 use crate::missing::Missing;
 use records::machine::{Mlp, MlpOfPages};
-use units::{Estimate, Quantity, Unit};
+use units::{Estimate, Quantity, Unit, middle_sorted};
 
 /// Gaps up to this factor beyond the cliff: further out, fillers take time of their own.
 const NEAR: f64 = 1.05;
@@ -57,7 +57,7 @@ fn middle<'a>(figures: impl Iterator<Item = &'a Quantity>) -> Option<Quantity> {
     let mut values: Vec<f64> = figures.filter_map(Quantity::value).collect();
     values.sort_by(f64::total_cmp);
     let (&lo, &hi) = (values.first()?, values.last()?);
-    Some(Quantity::measured(Estimate::new(values[values.len() / 2], lo, hi), Unit::Ticks))
+    Some(Quantity::measured(Estimate::new(middle_sorted(&values)?, lo, hi), Unit::Ticks))
 }
 
 pub(super) fn cliff_over_rob(evidence: &Evidence<'_>) -> Found {

@@ -4,7 +4,7 @@ use crate::evidence::{Evidence, Found, combined, needs, not_identifiable, ratio,
 use crate::missing::Missing;
 use model::{Fit, Level, Of};
 use records::machine::{AfterMiss, Numa, PlacementKind, WindowCurve, WindowPoint};
-use units::{Bytes, Estimate, Quantity, Unit};
+use units::{Bytes, Estimate, Quantity, Unit, middle_sorted};
 
 /// A change of the information criterion by less than this decides nothing.
 const DECIDED: f64 = 10.0;
@@ -39,10 +39,11 @@ pub(super) fn widths_of_costs(evidence: &Evidence<'_>) -> Found {
     let widths = fit.levels.iter().filter_map(|level| Some(level.cost.estimate()?.relative_half_width()));
     let mut widths: Vec<f64> = widths.filter(|width| width.is_finite()).collect();
     widths.sort_by(f64::total_cmp);
-    let (Some(&least), Some(&most)) = (widths.first(), widths.last()) else {
+    let (Some(&least), Some(middle), Some(&most)) = (widths.first(), middle_sorted(&widths), widths.last())
+    else {
         return not_identifiable("no level has a cost with an interval");
     };
-    Ok(Quantity::modelled(Estimate::new(widths[widths.len() / 2], least, most), Unit::Ratio))
+    Ok(Quantity::modelled(Estimate::new(middle, least, most), Unit::Ratio))
 }
 
 /// Of the last level, beyond what the first one has: the program's own overhead is part of that.

@@ -1,14 +1,15 @@
 //! System calls, without a libc in between: each returns what the kernel returned, an error as its
 //! negative number.
 //!
-//! To add one: a number, a function; safe where no argument can break memory.
+//! To add one: a number in the bare-calls room, a function here; safe where no argument can break
+//! memory.
 
 pub(crate) mod cpus;
 pub(crate) mod decimal;
 #[cfg(freestanding)]
 mod freestanding;
 
-use core::arch::asm;
+pub(crate) use bare_calls::{nr, syscall};
 use core::ffi::CStr;
 use core::sync::atomic::AtomicU32;
 
@@ -19,82 +20,6 @@ pub(crate) const SIGCHLD: i32 = 17;
 pub(crate) const EINTR: isize = -4;
 pub(crate) const ESRCH: isize = -3;
 pub(crate) const EAGAIN: i32 = 11;
-
-pub(crate) mod nr {
-    pub(crate) const READ: usize = 0;
-    pub(crate) const WRITE: usize = 1;
-    pub(crate) const CLOSE: usize = 3;
-    pub(crate) const FSTAT: usize = 5;
-    pub(crate) const POLL: usize = 7;
-    pub(crate) const MMAP: usize = 9;
-    pub(crate) const MPROTECT: usize = 10;
-    pub(crate) const MUNMAP: usize = 11;
-    pub(crate) const BRK: usize = 12;
-    pub(crate) const RT_SIGACTION: usize = 13;
-    pub(crate) const RT_SIGPROCMASK: usize = 14;
-    pub(crate) const PREAD: usize = 17;
-    pub(crate) const PWRITE: usize = 18;
-    pub(crate) const SCHED_YIELD: usize = 24;
-    pub(crate) const MREMAP: usize = 25;
-    pub(crate) const MADVISE: usize = 28;
-    pub(crate) const SHMAT: usize = 30;
-    pub(crate) const DUP2: usize = 33;
-    pub(crate) const NANOSLEEP: usize = 35;
-    pub(crate) const GETPID: usize = 39;
-    pub(crate) const CLONE: usize = 56;
-    pub(crate) const EXECVE: usize = 59;
-    pub(crate) const KILL: usize = 62;
-    pub(crate) const UNAME: usize = 63;
-    pub(crate) const FCNTL: usize = 72;
-    pub(crate) const CHDIR: usize = 80;
-    pub(crate) const READLINK: usize = 89;
-    pub(crate) const GETPPID: usize = 110;
-    pub(crate) const SIGALTSTACK: usize = 131;
-    pub(crate) const SCHED_SETSCHEDULER: usize = 144;
-    pub(crate) const GETPRIORITY: usize = 140;
-    pub(crate) const SCHED_GETSCHEDULER: usize = 145;
-    pub(crate) const MLOCKALL: usize = 151;
-    pub(crate) const MUNLOCKALL: usize = 152;
-    pub(crate) const PRCTL: usize = 157;
-    pub(crate) const ARCH_PRCTL: usize = 158;
-    pub(crate) const SECCOMP: usize = 317;
-    pub(crate) const GETTID: usize = 186;
-    pub(crate) const FUTEX: usize = 202;
-    pub(crate) const SCHED_SETAFFINITY: usize = 203;
-    pub(crate) const SCHED_GETAFFINITY: usize = 204;
-    pub(crate) const GETDENTS64: usize = 217;
-    pub(crate) const CLOCK_GETTIME: usize = 228;
-    pub(crate) const EXIT_GROUP: usize = 231;
-    pub(crate) const TGKILL: usize = 234;
-    pub(crate) const OPENAT: usize = 257;
-    pub(crate) const READLINKAT: usize = 267;
-    pub(crate) const PRLIMIT: usize = 302;
-    pub(crate) const KCMP: usize = 312;
-    pub(crate) const SCHED_SETATTR: usize = 314;
-    pub(crate) const GETRANDOM: usize = 318;
-    pub(crate) const MEMBARRIER: usize = 324;
-    pub(crate) const PIDFD_OPEN: usize = 434;
-    pub(crate) const CLONE3: usize = 435;
-    pub(crate) const CLOSE_RANGE: usize = 436;
-}
-
-/// # Safety
-/// As the system call: its pointers must be good for what the kernel does with them.
-#[inline]
-pub(crate) unsafe fn syscall(number: usize, a: [usize; 6]) -> isize {
-    let result;
-    // SAFETY: the caller's, see above; the kernel clobbers rcx and r11 and nothing else.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
-}
 
 /// A system call whose arguments are numbers only.
 #[inline]

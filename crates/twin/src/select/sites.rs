@@ -4,6 +4,7 @@ use crate::modes::width::VectorWidth;
 use image::liveness::Knowledge;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use units::load::Prefetch;
 
 /// The sites of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,15 +68,6 @@ pub struct Site {
     pub with: Vec<u64>,
     /// What the line is fetched for; `None`: as the instruction itself says.
     pub prefetch: Option<Prefetch>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Prefetch {
-    /// `prefetcht0`
-    Read,
-    /// `prefetchw`
-    Write,
 }
 
 /// How far apart the yields of a scavenger may be, and how that is estimated.

@@ -2,13 +2,13 @@
 
 use crate::layout::insertions::{Part, Reference};
 use crate::report::SiteRefusal;
-use crate::select::sites::Prefetch;
 use crate::yields::Fetch;
 use crate::yields::tls::uses_segment;
 use iced_x86::{
     Code, Encoder, Instruction, InstructionInfoFactory, MemoryOperand, Mnemonic, OpAccess, OpKind, Register,
 };
 use image::code::regs::RegSet;
+use units::load::Prefetch;
 
 /// A memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,16 +3,14 @@
 use crate::common::{compile, programs};
 use gleaner_twin::{Knowledge, LoadReach, Mode, Optimisations, SiteChoice, Sites, VectorWidth, rewrite};
 use std::collections::BTreeSet;
+use units::Rng;
 
 /// A small generator with a fixed seed, so that a failure can be repeated.
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
+        self.0.below(bound.max(1) as u64) as usize
     }
 }
 
@@ -52,7 +50,7 @@ const ROUNDS: usize = 50;
 
 #[test]
 fn damage_does_not_cause_panic() {
-    let mut random = Random(0x5eed_1234_5678_9abc);
+    let mut random = Random(Rng::new(0x5eed_1234_5678_9abc));
     for options in [&["-O2"][..], &["-O2", "-no-pie"]] {
         let good = sample(options);
         let ranges = sensitive(&good);

@@ -17,10 +17,10 @@ use image::code::regs::{Flag, RSP, RegSet};
 use image::flow::cfg::Cfg;
 use image::flow::loops::Loop;
 use image::liveness::{Knowledge, Liveness};
-use image::loads::{self, Class, Classes, Rounds, Unit};
+use image::loads::{self, Classes, Rounds, Unit};
 use image::{ImageError, Module};
 use rayon::prelude::*;
-use records::plan::{LoadClass, Place, Prefetch, Role};
+use records::plan::{Place, Prefetch, Role};
 use units::Bytes;
 
 /// Looks through a file. `debug` is its separate debug information, if any.
@@ -135,7 +135,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
             Candidate {
                 address: unit.instructions[at as usize].ip(),
                 function: 0,
-                class: class_of(class),
+                class,
                 prefetch: if written { Prefetch::Write } else { Prefetch::Read },
                 loop_depth: unit.loops.depth(block),
                 loop_size: unit.loops.around(block).map(|around| size(&unit.cfg, around)),
@@ -162,20 +162,6 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
 fn size(cfg: &Cfg, around: &Loop) -> u32 {
     let blocks = around.body.iter().map(|&block| &cfg.blocks[block as usize]);
     blocks.map(|block| block.end - block.first).sum()
-}
-
-/// As the record spells it.
-fn class_of(class: Class) -> LoadClass {
-    match class {
-        Class::Chased => LoadClass::Chased,
-        Class::Pointed => LoadClass::Pointed,
-        Class::Gathered => LoadClass::Gathered,
-        Class::Scattered => LoadClass::Scattered,
-        Class::Strided => LoadClass::Strided,
-        Class::Fixed => LoadClass::Fixed,
-        Class::Loose => LoadClass::Loose,
-        Class::Unknown => LoadClass::Unknown,
-    }
 }
 
 /// What a yield has to save where this is live: the stack pointer has its own place.
