@@ -21,12 +21,6 @@ emptied() {
 # How many libraries the last harvest left for later.
 left() { "$gleaner" show "$work/run.json" .refusals --json | awk 'match($0, /[0-9]+ librar/) { n = substr($0, RSTART, RLENGTH) + 0 } END { print n + 0 }'; }
 
-# column KIND FIELD: "median [least, greatest]" of one kind's figures
-column() {
-    awk -v kind="$1" -v field="$2" '$1 == kind { print $field }' "$work/raw" | sort -g |
-        awk '{ v[NR] = $1 } END { if (NR) printf "%s [%s, %s]", v[int((NR + 1) / 2)], v[1], v[NR]; else printf "-" }'
-}
-
 {
     echo "| program | files | MiB | first time, s | libraries left | with all libraries, s | its CPU time, s | peak, MiB | again, s |"
     echo "|---|--:|--:|--:|--:|--:|--:|--:|--:|"

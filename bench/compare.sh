@@ -15,7 +15,7 @@ side=${SIDE:-5}
 comparisons=${COMPARISONS:-100}
 experiments=${EXPERIMENTS:-clock latency}
 hammer=$(peer hammer)
-cc -O2 -o "$work/program" "$root/bench/programs/chase.c"
+program chase
 cpus=($(awk '/^Cpus_allowed_list/ { n = split($2, part, /[,-]/); print part[1]; if (n > 1) print part[n] }' /proc/self/status))
 mkdir "$work"/{same,small,neighbour,chase,longer}
 
@@ -25,7 +25,7 @@ one() { # DIRECTORY NUMBER: one quick run
 }
 
 profiled() { # DIRECTORY NUMBER LOADS
-    "$gleaner" profile -q -o "$work/$1/$2.json" -- "$work/program" 64 "$3" >/dev/null
+    "$gleaner" profile -q -o "$work/$1/$2.json" -- "$work/chase" 64 "$3" >/dev/null
 }
 
 began=$SECONDS

@@ -22,7 +22,7 @@ references=${REFERENCES:-3}
 kept=${KEEP:-$work/kept}
 mkdir -p "$kept"
 
-awk 'BEGIN { srand(7); for (i = 0; i < 400000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
+numbered 400000 >"$work/text"
 head -c 8M "$work/text" >"$work/part"
 for name in chase join cc dfs hot; do
     cc -O2 -g -Wno-unused-function -o "$work/$name" "$root/bench/programs/$name.c"

@@ -8,7 +8,7 @@ set -euo pipefail
 rounds=${ROUNDS:-5}
 export PYTHONHASHSEED=0 PERL_HASH_SEED=0 LC_ALL=C
 
-awk 'BEGIN { srand(7); for (i = 0; i < 400000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
+numbered 400000 >"$work/text"
 cat "$work/text" "$work/text" "$work/text" >"$work/long"
 cat >"$work/script.sql" <<'SQL'
 CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c REAL);
@@ -29,7 +29,7 @@ awk 'BEGIN { srand(4); split("A C G T", b, " "); print ">r"; for (i = 0; i < 500
 awk 'BEGIN { srand(5); print "60000 400000"; for (i = 0; i < 400000; i++) print int(rand() * 60000), int(rand() * 60000) }' >"$work/graph"
 awk 'BEGIN { for (i = 0; i < 40; i++) { printf "int sw%d(int x, int *p) { switch (x %% %d) {", i, 7 + i % 9; for (j = 0; j < 7 + i % 9; j++) printf " case %d: *p += x * %d; break;", j, i * j; printf " default: return *p; } return x ^ *p; }\ndouble fl%d(double *restrict a, const double *restrict b, int n) { double t = %d; for (int i = 0; i < n; i++) { a[i] = a[i] * b[i] + %d; t += a[i] > b[i] ? a[i] : -b[i]; } return t; }\n", i, i, i } }' >"$work/big.c"
 cpp -P "$work/big.c" >"$work/big.i"
-c++ -O2 -o "$work/search" "$root/bench/programs/search.cpp"
+program search
 cd "$work"
 
 declare -A commands=(

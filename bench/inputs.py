@@ -3,7 +3,7 @@
 graph: for programs/search.cpp; data: 40 MB of words; joins.sql: two hundred joins, a long line
 each, so that none is kept back; dict.py: a table of a million entries, a line for each ten thousand
 steps; genome.fa, reads.fq: a made-up genome and reads of it; hard.cnf: a small formula without a
-solution; large.cnf: a large one that has many.
+solution; large.cnf: a large one that has many; text: 25 MB of numbered lines.
 """
 import itertools
 import pathlib
@@ -53,3 +53,5 @@ with open(where / "large.cnf", "w") as out:
     out.write(f"p cnf {variables} {variables * 27 // 10}\n")
     for _ in range(variables * 27 // 10):
         out.write(" ".join(str(random.choice((1, -1)) * random.randint(1, variables)) for _ in range(3)) + " 0\n")
+with open(where / "text", "w") as out:
+    out.writelines(f"{random.randrange(10**9)} {random.randrange(10**9):x} line {n} of the text\n" for n in range(600_000))

@@ -9,8 +9,8 @@
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 seconds=${SECONDS_EACH:-600} alone=${SECONDS_ALONE:-60}
-cc -O2 -o "$work/join" "$root/bench/programs/join.c"
-awk 'BEGIN { srand(7); for (i = 0; i < 1200000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
+program join
+numbered 1200000 >"$work/text"
 
 # Many objects of few sites, many stacks, and a library that has most of the code.
 cat >"$work/dict.py" <<'PY'

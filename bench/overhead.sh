@@ -92,19 +92,11 @@ rounds() {
     done
 }
 
-# ratio COLUMN: "median [low, high]" of that column to the first, from the rounds
-ratio() {
-    awk -v column="$1" '{ print $column / $1 }' "$work/rounds" | sort -g | awk '
-        { r[NR] = $1 }
-        END { k = int((NR - 1.96 * sqrt(NR)) / 2); if (k < 1) k = 1; printf "%.4f [%.4f, %.4f]", (r[int((NR + 1) / 2)] + r[int(NR / 2) + 1]) / 2, r[k], r[NR + 1 - k] }'
-}
-
 measure() { # PROGRAM FILE…
     local program=$1 seconds file
     shift
     for file in "$@"; do "$gleaner" twin --identity -q -o "$work/rewritten/$(basename "$file")" "$(realpath "$file")" >/dev/null; done
     rounds "$program" "$@" >"$work/rounds"
-    if [ -n "$out" ]; then sed "s/^/$program /" "$work/rounds" >>"$out/overhead.raw"; fi
     seconds=$(awk '{ s += $1 } END { printf "%.3f", s / NR }' "$work/rounds")
     echo "| $program | twins | $(ratio 3) | $rounds | $seconds | $(stat -Lc %s "$@" | paste -sd+ | bc) |"
     echo "| $program | copy | $(ratio 2) | $rounds | $seconds | |"
@@ -113,8 +105,7 @@ measure() { # PROGRAM FILE…
 # Runs with -o into the same folder, one program each, are put together in one table.
 if [ -n "$out" ]; then
     mkdir -p "$out"
-    touch "$out/overhead.raw" "$out/overhead.md"
-    for program in ${PROGRAMS:-sqlite3 python3 redis cc1}; do sed -i "/^$program /d" "$out/overhead.raw"; done
+    touch "$out/overhead.md"
     grep '^| [a-z]' "$out/overhead.md" | grep -v -E "^\| (program|$(tr ' ' '|' <<<"${PROGRAMS:-sqlite3 python3 redis cc1}")) " >"$work/others" || true
 fi
 {

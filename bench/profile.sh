@@ -14,11 +14,10 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-15}
 
-awk 'BEGIN { srand(7); for (i = 0; i < 1200000; i++) printf "%d %x line %d of the text\n", int(rand() * 1e9), int(rand() * 1e9), i }' >"$work/text"
+numbered 1200000 >"$work/text"
 gzip -1 -c "$work/text" >"$work/text.gz"
 head -c 24M "$work/text" >"$work/part"
-cc -O2 -o "$work/chase" "$root/bench/programs/chase.c"
-cc -O2 -o "$work/join" "$root/bench/programs/join.c"
+program chase join
 cat >"$work/script.sql" <<'SQL'
 CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT, c REAL);
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) INSERT INTO t SELECT i, 'row ' || i * 7919 % 300000, i / 7.0 FROM n;
@@ -69,13 +68,6 @@ once() {
     esac
 }
 
-# ratio COLUMN: "median [low, high]" of that column to the first, from the rounds
-ratio() {
-    awk -v column="$1" '{ print $column / $1 }' "$work/rounds" | sort -g | awk '
-        { r[NR] = $1 }
-        END { k = int((NR - 1.96 * sqrt(NR)) / 2); if (k < 1) k = 1; printf "%.4f [%.4f, %.4f]", (r[int((NR + 1) / 2)] + r[int(NR / 2) + 1]) / 2, r[k], r[NR + 1 - k] }'
-}
-
 # fastest COLUMN: the fastest round of that column over that of the first
 fastest() {
     awk -v column="$1" '{ for (c = 1; c <= 4; c++) if (!least[c] || $c < least[c]) least[c] = $c } END { printf "%.4f", least[column] / least[1] }' "$work/rounds"
@@ -93,7 +85,6 @@ measure() {
         done
         echo "${seconds[alone]} ${seconds[again]} ${seconds[clock]} ${seconds[all]} $(cat "$work/used.clock") $(cat "$work/used.all")" >>"$work/rounds"
     done
-    if [ -n "$out" ]; then mkdir -p "$out"; sed "s/^/$1 /" "$work/rounds" >>"$out/profile.raw"; fi
     awk -v name="$1" -v again="$(ratio 2)" -v clock="$(ratio 3)" -v all="$(ratio 4)" \
         -v least="$(fastest 2) | $(fastest 3) | $(fastest 4)" '
         { s += $1; c += $5; a += $6 }

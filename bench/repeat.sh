@@ -23,9 +23,5 @@ level() { # RECORD INDEX
         seconds=$("$gleaner" show --json "$record" .run.seconds)
         printf '| %d | %s | %s | %s | %s | %.0f | %d MiB | %d MiB | %s |\n' "$run" "$(level "$record" 0)" "$(level "$record" 1)" \
             "$(level "$record" 2)" "$(level "$record" 3)" "$seconds" "$(mib peak)" "$(mib largest_area)" "$grade"
-        if [ -n "$out" ]; then
-            mkdir -p "$out"
-            gzip -9nc "$record" >"$out/machine-$run.json.gz"
-        fi
     done
 } | keep repeat.md

@@ -21,12 +21,6 @@ timed() {
     fi
 }
 
-# column NAME FIELD: the figures of one command, "median [least, greatest]"
-column() {
-    awk -v name="$1" -v field="$2" '$1 == name { print $field }' "$work/raw" | sort -g |
-        awk '{ v[NR] = $1 } END { if (NR) printf "%s [%s, %s]", v[int((NR + 1) / 2)], v[1], v[NR]; else printf "-" }'
-}
-
 {
     echo "| program | bytes | Gleaner, s | peak, MiB | $(basename "${bolt:-llvm-bolt (not installed)}"), s | peak, MiB | times faster (pairs) |"
     echo "|---|---|---|---|---|---|---|"
@@ -37,8 +31,7 @@ column() {
             timed gleaner "$round" "$gleaner" twin --identity -q -o "$work/twin" "$file"
             if [ -n "$bolt" ]; then timed bolt "$round" "$bolt" "$stripped" "$file" -o "$work/bolt"; fi
         done
-        ratio=$(awk '$1 == "gleaner" { g[$2] = $3 } $1 == "bolt" { b[$2] = $3 } END { for (r in b) print b[r] / g[r] }' "$work/raw" | sort -g |
-            awk '{ v[NR] = $1 } END { if (NR) printf "%.1f [%.1f, %.1f]", v[int((NR + 1) / 2)], v[1], v[NR]; else printf "-" }')
+        ratio=$(awk '$1 == "gleaner" { g[$2] = $3 } $1 == "bolt" { b[$2] = $3 } END { for (r in b) print b[r] / g[r] }' "$work/raw" | spread %.1f)
         echo "| $program | $(stat -c %s "$file") | $(column gleaner 3) | $(column gleaner 4) | $(column bolt 3) | $(column bolt 4) | $ratio |"
     done
     echo

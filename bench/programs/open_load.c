@@ -1,8 +1,8 @@
 // Requests for random keys of a server on this host, redis or memcached, over TCP:
 //   open_load redis|memcached PORT fill KEYS          stores KEYS values
-//   open_load redis|memcached PORT most KEYS SECONDS  as fast as they are answered: how many
+//   open_load redis|memcached PORT most KEYS SECONDS  as fast as they are answered
 //   open_load redis|memcached PORT RATE KEYS SECONDS  RATE a second, at random times
-// The last one says how many were answered a second, and the median, the 95th and the 99th
+// The last two say how many were answered a second, and the median, the 95th and the 99th
 // percentile of the times from when a request was due to its answer, in microseconds.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -150,8 +150,6 @@ int main(int argc, char **argv) {
                 for (unsigned many = take(i); closed && many > 0; many--)
                     ask(i, keys, now());
     }
-    if (closed)
-        return printf("%.0f\n", (double)answered / seconds), 0;
     qsort(times, answered, sizeof *times, by_size);
     printf("%.0f %.1f %.1f %.1f\n", (double)answered / seconds, times[answered / 2], times[answered * 95 / 100], times[answered * 99 / 100]);
 }

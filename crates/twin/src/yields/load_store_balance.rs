@@ -5,8 +5,8 @@
 //! loads full, it fetches what is further ahead later than with its places for stores full, though
 //! it looks no further then. Of chases by hand that do what twins do, 5 to 13 at once lost 8 % by
 //! one load more than three to two stores, and got them back by a store more, of whatever
-//! (`bench/records/2026-11-25-zen4-firecracker/findings.md`). On an Intel Xeon it neither gains nor
-//! costs anything (`bench/records/2026-11-25-xeon-firecracker/findings.md`). Cores have about three
+//! (`bench/records/findings/2026-11-25-zen4.md`). On an Intel Xeon it neither gains nor
+//! costs anything (`bench/records/findings/2026-11-25-xeon.md`). Cores have about three
 //! places for loads to two for stores; so nearly as many loads as that are evened out with stores.
 
 use image::code::regs::{RSP, RegSet};
