@@ -2,8 +2,7 @@
 # What takes longer than a test should: the rewriter's programs in all variants, all workloads of
 # real programs in all modes, debuggers in twins, every program and library of this system, as
 # identity and poisoned twins, yields at every load of some, and packages elsewhere. The outcome is
-# left in
-# docs/long-tests.md, with the date and the machine.
+# left in target/long/BUILD/report.md, with the date and the machine.
 #
 #   scripts/test-long.sh [PART…]
 #
@@ -125,6 +124,6 @@ for part in "${all[@]}"; do [ -e "$work/$part.passed" ] || missing+=("$part"); d
     echo "## Yields at every load, proven"
     echo
     grep '^|' "$work/every-load.log" 2>/dev/null
-} >docs/long-tests.md
-echo "docs/long-tests.md"
+} >"$work/report.md"
+echo "$work/report.md"
 [ "${#failed[@]}" = 0 ] || { echo "failed: ${failed[*]}" >&2; exit 1; }

@@ -6,6 +6,8 @@
 
 mod columns;
 mod cycles;
+mod links;
+mod pages;
 mod pending;
 mod prose;
 mod rooms;

@@ -33,7 +33,6 @@ const BANNED: &[(&str, &str)] = &[
 const EXEMPT: &[&str] = &[
     "bench/records/",
     "crates/records/fixtures/",
-    "docs/long-tests.md",
     "CHANGELOG.md",
     "GLOSSARY.md",
     "crates/testkit/tests/tidy/words.rs",

@@ -1,4 +1,4 @@
-//! The examples of the room's head, assembled.
+//! The examples of `docs/harvest-abi.md`, assembled.
 
 use super::*;
 use crate::layout::insertions::Spot;

@@ -1,13 +1,8 @@
 //! Load-store balance: where a yield would load much and store little, registers whose slots hold
 //! them already are saved again.
 //!
-//! A core looks ahead until some part of it is full. On Zen 4 it matters which: with its places for
-//! loads full, it fetches what is further ahead later than with its places for stores full, though
-//! it looks no further then. Of chases by hand that do what twins do, 5 to 13 at once lost 8 % by
-//! one load more than three to two stores, and got them back by a store more, of whatever
-//! (`bench/records/findings/2026-11-25-zen4.md`). On an Intel Xeon it neither gains nor
-//! costs anything (`bench/records/findings/2026-11-25-xeon.md`). Cores have about three
-//! places for loads to two for stores; so nearly as many loads as that are evened out with stores.
+//! `docs/harvest-abi.md` says when, and what it gains. Cores have about three places for loads to
+//! two for stores; so nearly as many loads as that are evened out with stores.
 
 use image::code::regs::{RSP, RegSet};
 

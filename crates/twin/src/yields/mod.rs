@@ -1,149 +1,17 @@
 //! Yields: the code by which a thread leaves the program it runs and goes on with another one.
 //!
-//! There are three kinds ([`Purpose`]). A *site yield* stands before a load that is expected to
-//! miss: it prefetches the line and switches. A *bound yield* limits how long a guest runs. A
-//! *spin yield* stands in a loop of a primary that busy-waits. `docs/harvest-abi.md` is the
-//! contract between this code and the runtime, and lists every form; offsets are constants of
-//! `runtime-abi`.
+//! What that code is, form by form and with examples, and why, stands in one place:
+//! `docs/harvest-abi.md`, the contract with the runtime; offsets are constants of `runtime-abi`.
+//! Here it is written. [`assemble_yield`] puts one yield together, of one of the three kinds
+//! ([`Purpose`]):
 //!
-//! # The context
+//! - [`short`] is for places where the flags and a register for the base (which holds the context)
+//!   are dead; [`general`] serves everywhere.
+//! - The rest of inserted code has files of its own: [`hoisted_saves`], [`sunk_restores`],
+//!   [`bounds`], [`label_jumps`], [`leaves`] and [`tls`].
 //!
-//! `gs:[CUR]` holds the address C of the context that runs. C points into the middle of the
-//! context's first 256 bytes, so that one byte of displacement reaches all that is used often:
-//!
-//! ```text
-//!                ┌───────────────────┐
-//!     C - 0x80   │ slot(rax)         │  one slot of eight bytes for each general
-//!        …       │  …                │  register, numbered as in instructions:
-//!     C - 0x08   │ slot(r15)         │  slot(r) = C - 0x80 + 8 r; in place of slot(rsp):
-//!                │                   │  QUANTUM, what the budget is set to
-//!     C + 0x00   │ NEXT              │  the next context of the ring; C itself if there is none
-//!     C + 0x08   │ RIP               │  where this context goes on
-//!     C + 0x10   │ RSP               │  its stack pointer
-//!     C + 0x18   │ FS                │  its FS base
-//!     C + 0x20   │ FLAGS             │  `lahf` in bits 8-15, `seto` in bits 0-7
-//!     C + 0x28   │ SPIN              │  whose turn it is in a spin yield, in place of NEXT;
-//!                │                   │  of a guest: NEXT, or C itself while its sites are off
-//!     C + 0x80   │ vec(0) … vec(31)  │  64 bytes each, used at their live width
-//!     C + 0x880  │ mask(0) … mask(7) │
-//!                └───────────────────┘
-//!
-//!     the ring of one host thread, with two guests aboard:
-//!
-//!     gs:[CUR] ──► primary ──NEXT──► guest 1 ──NEXT──► guest 2 ──NEXT──┐
-//!                     ▲                                                │
-//!                     └────────────────────────────────────────────────┘
-//! ```
-//!
-//! # The operations
-//!
-//! S is the *base*: a dead register that holds C. T is another register that is dead, or saved by
-//! then. RAX holds the next context's address at the switch, and C again where the context goes on.
-//!
-//! | operation | code | left out where |
-//! |---|---|---|
-//! | find the context | `mov S, gs:[CUR]` | S holds it already (hoisted) |
-//! | ask for another one | `cmp S, [S + NEXT]`, `je past` | |
-//! | count the pass | `dec qword gs:[PASSES]`, `jns past` | in scavengers; in spin yields |
-//! | prefetch | `prefetcht0 M` or `prefetchw M`, one for each load | in bound and spin yields |
-//! | save | `mov [S + slot(r)], r` for each live register r | the slot holds r (hoisted save) |
-//! | say where to go on | `lea T, [rip + resume]`, `mov [S + RIP], T` | |
-//! | switch | `mov rax, [S + NEXT]`, `mov gs:[CUR], rax`, `jmp [rax + RIP]` | |
-//! | restore | `mov rsp, [rax + RSP]`, `mov r, [rax + slot(r)]` | a sunk restore follows |
-//!
-//! # A site yield of a primary
-//!
-//! Before `mov rax, [rdi]`, with rdi and rsi live, and rax, rcx and the flags dead. In line stands
-//! only the switch byte's instruction, a `nop`. While the yield is on, its first byte is `e9`, and
-//! it jumps by way of its relay to the cold part, behind the unit's own instructions:
-//!
-//! ```text
-//! in line:
-//!         nop   [rax+rax]           0f 1f 44 00 00; e9 in place of 0f: the yield is on
-//! past:   mov   rax, [rdi]          the load itself
-//! cold part:
-//!         mov   rax, gs:[8]         find the context
-//!         cmp   rax, [rax]          another one in the ring?
-//!         je    past
-//!         dec   qword gs:[40h]      counted: without guests, pass by
-//!         jns   past
-//!         prefetcht0 [rdi]
-//!         mov   [rax-50h], rsi      save what is live
-//!         mov   [rax-48h], rdi
-//!         mov   [rax+10h], rsp
-//!         lea   rcx, [resume]
-//!         mov   [rax+8], rcx
-//!         mov   rax, [rax]          switch
-//!         mov   gs:[8], rax
-//!         jmp   [rax+8]
-//! resume: mov   rsp, [rax+10h]      restore; the base comes last
-//!         mov   rsi, [rax-50h]
-//!         mov   rdi, [rax-48h]
-//!         jmp   past
-//! ```
-//!
-//! # A site yield in a scavenger's loop
-//!
-//! `chase: mov rax, [rax]; sub rdx, 1; jne chase`, with rbx live but unused in the loop, and rsi
-//! and rcx dead. Before the loop, rbx and rsp are saved once (hoisted save) and rsi becomes the
-//! base. In the loop rcx holds the next context from the question up to the switch. Whether a
-//! guest's site yields pay is known only while it runs, so they ask for SPIN, and are bound yields
-//! where that names nobody else. Behind the loop rbx is loaded once (sunk restore); a note in front
-//! of `resume` says so to the runtime:
-//!
-//! ```text
-//!         mov   rsi, gs:[8]         before the loop: rsi is the base from here on
-//!         mov   [rsi-68h], rbx      hoisted saves
-//!         mov   [rsi+10h], rsp
-//! chase:  mov   rcx, [rsi+28h]      another one, and are the sites on?
-//!         cmp   rcx, rsi
-//!         jne   go
-//!         sub   dword gs:[28h], 2   no: a bound yield
-//!         jns   past
-//!         mov   dword gs:[28h], 1000
-//!         mov   rcx, [rsi]          another one in the ring?
-//!         cmp   rcx, rsi
-//!         je    past
-//!         mov   ecx, [rsi-60h]      for the next one
-//!         mov   gs:[28h], ecx
-//!         mov   rcx, [rsi]
-//! go:     prefetcht0 [rax]
-//!         mov   [rsi-80h], rax      what the loop changes is saved at each switch
-//!         mov   [rsi-70h], rdx
-//!         lea   rax, [resume]
-//!         mov   [rsi+8], rax
-//!         mov   rax, rcx
-//!         mov   gs:[8], rax
-//!         jmp   [rax+8]
-//!         test  eax, 8              the note, never run: rbx is in its slot alone,
-//!         lea   rax, [chase]        from here
-//!         lea   rax, [behind]       to there
-//! resume: mov   rsi, rax
-//!         mov   rsp, [rax+10h]
-//!         mov   rdx, [rax-70h]
-//!         mov   rax, [rax-80h]
-//! past:   mov   rax, [rax]
-//!         sub   rdx, 1
-//!         jne   chase
-//! behind: mov   rbx, [rsi-68h]      sunk restore
-//! ```
-//!
-//! The tests at the end of this room assemble both examples.
-//!
-//! # Two forms
-//!
-//! [`short`] is for places where the flags and a register for the base are dead, as above.
-//! [`general`] serves everywhere: it keeps rax and the flags in scratch words of the area, works in
-//! rax, and puts both back. To add a form that is cheaper somewhere: a function beside them, a case
-//! in [`assemble_yield`], its listing in `docs/harvest-abi.md`.
-//!
-//! # In line or cold
-//!
-//! Code that runs only if another context is in the ring, or if the budget is used up, lies in the
-//! cold part: a jump over it cost a search loop of six instructions a tenth of its pace. Site
-//! yields of scavengers have theirs in line, since they nearly always find another context. Site
-//! yields of primaries and of siblings are switched on only while there are guests: to ask each
-//! time cost a search in a tree a twentieth of its pace.
+//! To add a form that is cheaper somewhere: a function beside those two, a case in
+//! [`assemble_yield`], its listing in `docs/harvest-abi.md`.
 
 pub(crate) mod assembler;
 pub(crate) mod bounds;

@@ -1,7 +1,5 @@
-//! Site yields of guests that can be off, and budgets that are a context's own.
-//!
-//! A guest's site yield asks for SPIN; where that names nobody else, it is a bound yield. Each
-//! context has a quantum of its own, by which the budget is filled where it goes on.
+//! Site yields of guests that can be off, and budgets that are a context's own: what
+//! `docs/harvest-abi.md` lists of them.
 
 use crate::yields::assembler::{Assembler, Label};
 use crate::yields::registers::{RAX, Register};
