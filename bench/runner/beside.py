@@ -176,8 +176,10 @@ class Beside:
         if self.scavenger is None or self.counts == "steps":
             return
         if self.way.harvests and not self.lives:
-            name = self._words(self.scavenger, 1)[0].split("/")[-1]
-            self.lives = [pid for pid in descendants(self.process.pid) if _runs(pid, name)]
+            own, name = (self._words(program, 1)[0].split("/")[-1] for program in (self.primary_name, self.scavenger))
+            found = sorted(pid for pid in descendants(self.process.pid) if _is_called(pid, name))
+            # A primary of the same name started first.
+            self.lives = found[1:] if own == name else found
         for pid in self.lives:
             done = moved(pid, self.counts)
             if done is not None:
@@ -215,11 +217,11 @@ class Beside:
         self.end()
 
 
-def _runs(pid, name):
-    """Whether a process below a harvest runs this program; the kernel may cut its name."""
+def _is_called(pid, name):
+    """Whether a process below a harvest is of this program. The kernel may cut its name; its command
+    line is the primary's, whose address space it shares."""
     try:
-        first = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
         called = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return False
-    return first.split("/")[-1] == name or name.startswith(called) and bool(called)
+    return bool(called) and name.startswith(called)
