@@ -2,7 +2,7 @@
 
 use crate::LINE;
 use crate::geometry::{Cache, Replacement};
-use units::Rng;
+use units::random::Xorshift;
 
 /// Of an entry: there is a line; it was written to. The line's number is above.
 const VALID: u64 = 1;
@@ -24,7 +24,7 @@ pub(crate) struct Sets {
     /// do.
     mask: Option<u64>,
     replacement: Replacement,
-    random: Rng,
+    random: Xorshift,
 }
 
 impl Sets {
@@ -42,7 +42,7 @@ impl Sets {
             sets,
             mask: sets.is_power_of_two().then(|| sets - 1),
             replacement,
-            random: Rng::new(0x9e37_79b9_7f4a_7c15),
+            random: Xorshift::new(0x9e37_79b9_7f4a_7c15),
         }
     }
 

@@ -6,7 +6,6 @@ pub(crate) mod repeat;
 use crate::console::Console;
 use crate::failure::{self, Exit, OutputError, Refusal};
 use crate::{cpu, csv, live, results, save, summary};
-use ::harvest::machine_record::{self, Kept};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use experiments::choices::{self, CpuChoice, LEAST_MEMORY, MemoryRefused};
@@ -17,6 +16,7 @@ use records::host::Host;
 use records::machine::{Effort, Ending, Machine, Status};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use store::machine_record::{self, Kept};
 use units::Bytes;
 
 /// The experiments by name, in the order in which they run, each with a line on what it finds.

@@ -3,13 +3,13 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
-use ::harvest::machine_record;
 use ::model::pattern::{self, Options, Pattern};
 use ::model::predict::{self, Prediction};
 use clap::Args;
 use records::machine::Machine;
 use records::run::Refused;
 use std::path::{Path, PathBuf};
+use store::machine_record;
 
 /// The algebra, under the options: its lines stay as they are.
 const PATTERNS: &str = "\

@@ -2,7 +2,6 @@
 
 mod file;
 mod latencies;
-mod machine;
 mod summary;
 mod traced;
 mod words;
@@ -12,6 +11,7 @@ use crate::failure::{Exit, Refusal};
 use crate::save;
 use crate::times::time;
 use clap::{Args, ValueEnum};
+use insight::weights::Weights;
 use lab::stop::Stop;
 use records::Document;
 use records::host::Host;
@@ -21,6 +21,7 @@ use sampler::{FindsOut, Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::machine_record;
 
 /// Find the loads that a program waits for, and the data that they read
 ///
@@ -151,7 +152,8 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     }
     let root = Path::new("/");
     let host = host::read(root);
-    let weights = machine::Weights::of(&host);
+    let record = machine_record::of_host(&host);
+    let weights = Weights::of(&host, record.as_ref().map(|(path, document)| (path.as_path(), document)));
     if let Some(path) = &args.perf_data {
         let profile = file::profile(path, window, !args.left_out.no_stacks, &host, &weights)?;
         return written(args, console, &Document::now(profile));

@@ -11,7 +11,6 @@ use std::fmt::Write;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Rewrite a program or library so that every function has a twin: a second copy, beside the
 /// untouched original
@@ -157,13 +156,7 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
     } else {
         Mode::Prefetch(&prefetches)
     };
-    let mut rewritten = ::twin::rewrite(data, debug.as_deref(), mode)
-        .map_err(|e| Refusal::wrong_use(args.binary.display().to_string(), e.to_string()))?;
-    let begin = Instant::now();
-    prove(&args.binary, data, &rewritten.bytes)?;
-    let nanos = begin.elapsed().as_nanos() as u64;
-    rewritten.coverage.phases.push(Phase { name: "proof".to_owned(), nanos });
-    Ok(rewritten)
+    rewrite::in_mode(&args.binary, data, debug.as_deref(), mode).map_err(|e| refusal(args, e))
 }
 
 /// `0x1520:4096`: a load's address, and how far ahead of it.
@@ -177,7 +170,7 @@ fn ahead(text: &str) -> Result<(u64, i32), String> {
     Ok((address.map_err(|_| wrong())?, bytes.parse().map_err(|_| wrong())?))
 }
 
-/// Why a file that yields was not made.
+/// Why a file was not made.
 fn refusal(args: &TwinArgs, error: TwinsError) -> Refusal {
     let binary = args.binary.display().to_string();
     match error {
@@ -213,17 +206,6 @@ fn by_plan(args: &TwinArgs, path: &Path, data: &[u8], console: &Console) -> anyh
 fn is_same_file(input: &Metadata, output: &Path) -> bool {
     let file = |metadata: &Metadata| (metadata.dev(), metadata.ino());
     std::fs::metadata(output).is_ok_and(|output| file(&output) == file(input))
-}
-
-/// A rewrite that the independent checker does not accept is not used.
-fn prove(binary: &Path, original: &[u8], rewritten: &[u8]) -> Result<(), Refusal> {
-    ::proof::check(original, rewritten).map(|_| ()).map_err(|why| {
-        Refusal::failed(
-            binary.display().to_string(),
-            format!("the rewritten file failed the proof and was not kept: {why}"),
-        )
-        .would_help("this is a bug in Gleaner; please report it")
-    })
 }
 
 fn table(coverage: &Coverage) -> String {

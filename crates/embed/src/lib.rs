@@ -70,7 +70,7 @@ impl Embed {
         run(command.arg(format!("-Clink-arg=-Wl,-soname,lib{}.so", name.replace('_', "-"))));
     }
 
-    /// An ordinary program from the `main.rs` in this folder of a room.
+    /// An ordinary program, whose source is in this folder of a room.
     pub fn program(&self, folder: &str, name: &str, arguments: &[&str]) {
         let mut command = self.rustc(folder, "main.rs", &name.replace('-', "_"), &self.out.join(name));
         run(command.arg("--crate-type=bin").args(arguments));

@@ -3,22 +3,23 @@
 //! ```text
 //!  command line ─► find ─► plan ─► rewrite ─► launch ─► report ─► run record
 //!                   │                 │
-//!                   └──── cache ──────┘
+//!                   └──── store ──────┘
 //! ```
 //!
 //! - [`find`]: the programs that would run, their libraries, and the loads in them that may stall
 //! - [`plan`]: which of these loads become sites, by what a miss and a yield cost
 //! - [`rewrite`]: a plan's modules become rewritten files, each checked by the independent checker
-//! - [`cache`]: keeps analyses and rewritten files from run to run
+//! - [`machine_prices`]: where the costs of misses and yields come from
 //! - [`launch`]: starts a primary with its scavengers in its address space, and watches them
 //! - [`report`]: the run record, and what to do next
 //! - [`session`]: takes the steps above in their order
+//!
+//! The crate `store` keeps analyses and rewritten files from run to run.
 #![forbid(unsafe_code)]
 
-pub mod cache;
 pub mod find;
 pub mod launch;
-pub mod machine_record;
+pub mod machine_prices;
 pub mod plan;
 pub mod progress;
 pub mod report;

@@ -11,7 +11,8 @@ use crate::address_space::Place;
 use crate::heap::AllNear;
 use records::profile::Level;
 use std::collections::{BTreeMap, HashMap};
-use units::{Avma, Estimate, Rng};
+use units::random::Xorshift;
+use units::{Avma, Estimate};
 
 /// One load or store that the hardware sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +189,7 @@ pub struct Accesses {
     pub nowhere: u64,
     pub samples: u64,
     kept: usize,
-    random: Rng,
+    random: Xorshift,
 }
 
 /// Samples kept of one place, and of all together: 40 MiB.
@@ -204,7 +205,7 @@ impl Default for Accesses {
             nowhere: 0,
             samples: 0,
             kept: 0,
-            random: Rng::new(0x9e37_79b9_7f4a_7c15),
+            random: Xorshift::new(0x9e37_79b9_7f4a_7c15),
         }
     }
 }

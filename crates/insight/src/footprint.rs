@@ -127,11 +127,11 @@ fn lines_by(samples: f64, different: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Rng;
+    use units::random::Xorshift;
 
     /// Addresses drawn evenly from an area.
     fn drawn(samples: usize, bytes: u64) -> Vec<u64> {
-        let mut random = Rng::new(88_172_645_463_325_252);
+        let mut random = Xorshift::new(88_172_645_463_325_252);
         (0..samples).map(|_| random.below(bytes)).collect()
     }
 

@@ -114,13 +114,13 @@ impl Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Rng;
+    use units::random::Xorshift;
 
     const CACHES: CacheSizes =
         CacheSizes { l1: Some(Bytes(32 << 10)), l2: Some(Bytes(1 << 20)), l3: Some(Bytes(4 << 20)) };
 
     fn drawn(samples: usize, bytes: u64) -> Vec<u64> {
-        let mut random = Rng::new(88_172_645_463_325_252);
+        let mut random = Xorshift::new(88_172_645_463_325_252);
         (0..samples).map(|_| random.below(bytes)).collect()
     }
 

@@ -8,6 +8,7 @@
 //! code           from a sampled instruction to the load that the core waited for
 //! data_address   which data that load read, by the registers of a sample
 //! footprint      how much memory a load's addresses are spread over
+//! weights        the cache sizes, latencies and costs of this machine
 //! level          which level serves them, by their footprint and the cache sizes
 //! each           how long the core waits each time a load runs
 //! probes         loads that are stopped: their addresses, and how long they take
@@ -66,6 +67,7 @@ mod source;
 pub mod stacks;
 pub mod tally;
 pub mod unwind;
+pub mod weights;
 
 pub use made_code::MadeCode;
 pub use names::demangled;

@@ -8,7 +8,8 @@ use crate::heap::{AllNear, Heaps};
 use crate::registers::Registers;
 use crate::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
-use units::{Avma, Rng};
+use units::Avma;
+use units::random::Xorshift;
 
 /// One sample of a thread's CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +132,7 @@ pub struct Tally {
     /// Loads that were stopped, by their own place.
     pub probes: HashMap<Place, Vec<Probe>>,
     kept: usize,
-    random: Rng,
+    random: Xorshift,
 }
 
 /// Samples kept of one place while there is room: enough to tell an area of 20 MiB from one of
@@ -164,7 +165,7 @@ impl Default for Tally {
             accesses: Accesses::default(),
             probes: HashMap::new(),
             kept: 0,
-            random: Rng::new(0x9e37_79b9_7f4a_7c15),
+            random: Xorshift::new(0x9e37_79b9_7f4a_7c15),
         }
     }
 }

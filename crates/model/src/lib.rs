@@ -1,6 +1,7 @@
 //! Fits of a machine record: how many levels the memory hierarchy has, how large they are and what
 //! they cost, each with an interval, and how well the fit predicts areas that it has not seen; and
-//! predictions of access patterns from them.
+//! predictions of access patterns from them. [`prices`] takes from a record what misses and yields
+//! cost.
 //!
 //! Sizes that the host claims are never inputs.
 //!
@@ -18,6 +19,7 @@ mod least_squares;
 pub mod pattern;
 mod points;
 pub mod predict;
+pub mod prices;
 mod profile;
 mod reach;
 mod sample;

@@ -22,6 +22,7 @@ mod mlp;
 mod msh;
 mod origin2000;
 pub mod programs;
+pub mod rounds;
 mod vtune;
 
 pub use claim::{Claim, Shape};

@@ -3,12 +3,12 @@
 //! copy, since the program may go on as a user who may not read the cache.
 
 use crate::places::Places;
-use harvest::cache::{self, Cache, Key, Made};
 use image::Module;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use store::cache::{self, Cache, Key, Made};
 use trials::Program;
 use twin::Mode;
 

@@ -60,5 +60,5 @@ pub use modes::mode::Mode;
 pub use modes::prefetch::{Ahead, Prefetches};
 pub use modes::width::VectorWidth;
 pub use report::{Coverage, Harvested, SiteRefusal};
-pub use rewrite::{Rewriter, Rewritten, rewrite};
+pub use rewrite::{PhaseObserver, Rewriter, Rewritten, rewrite};
 pub use select::sites::{Bounds, Costs, LoadReach, Optimisations, Site, SiteChoice, Sites, UNCOUNTED};

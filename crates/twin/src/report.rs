@@ -222,7 +222,7 @@ pub struct UnitNote<Reason> {
     pub reason: Reason,
 }
 
-/// How long each phase took.
+/// A phase, and how long it took.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Phase {
     pub name: String,
@@ -259,6 +259,7 @@ pub struct Coverage {
     pub entries_kept: BTreeMap<EntryKept, usize>,
     pub refused: Vec<UnitNote<Refusal>>,
     pub kept: Vec<UnitNote<EntryKept>>,
+    /// As the caller timed them; a rewrite itself tells of none.
     pub phases: Vec<Phase>,
     /// Of harvest twins.
     #[serde(default, skip_serializing_if = "Option::is_none")]

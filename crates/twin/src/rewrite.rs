@@ -7,6 +7,9 @@
 //! place             addresses of twins, relays, tables                    put_together
 //! write             unwind tables, mapping, symbols, code, entry patches  put_together
 //! ```
+//!
+//! A caller that wants to know how long they take gives a [`PhaseObserver`] and takes the time:
+//! this room has no clock.
 
 use crate::error::TwinError;
 use crate::incremental::EarlierRewrite;
@@ -24,7 +27,7 @@ use crate::output::map;
 use crate::output::relays;
 use crate::output::symbols;
 use crate::output::unwind;
-use crate::report::{Coverage, Harvested, Phase, Refusal, SiteRefusal, UnitNote};
+use crate::report::{Coverage, Harvested, Refusal, SiteRefusal, UnitNote};
 use crate::select::before_runtime::early;
 use crate::select::own_base;
 use crate::select::replaced_calls;
@@ -36,7 +39,6 @@ use image::code::jump_table::JumpTable;
 use image::liveness::{Knowledge, Liveness};
 use image::{Image, Module};
 use rayon::prelude::*;
-use std::time::Instant;
 use units::Svma;
 
 /// A rewritten file and what there is to say about it.
@@ -44,6 +46,9 @@ pub struct Rewritten {
     pub bytes: Vec<u8>,
     pub coverage: Coverage,
 }
+
+/// Is told the name of each phase when it ends.
+pub type PhaseObserver<'o> = &'o mut dyn FnMut(&'static str);
 
 /// Rewrites the module in `data`; `debug` is its separate debug information, if any.
 pub fn rewrite(data: &[u8], debug: Option<&[u8]>, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
@@ -57,19 +62,16 @@ pub struct Rewriter<'d> {
     module: Module<'d>,
     decided: Option<ModuleDecisions>,
     laid: Option<(EarlierRewrite, LaidOutUnits)>,
-    clock: PhaseClock,
 }
 
 impl<'d> Rewriter<'d> {
     /// Reads and decodes.
     pub fn of(data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Self, TwinError> {
-        let mut clock = PhaseClock::new();
         if let Some(debug) = debug {
             refuse_debug(data, debug)?;
         }
         let module = Module::analyse(data, debug)?;
-        clock.phase("read and decode");
-        Ok(Self { data, module, decided: None, laid: None, clock })
+        Ok(Self { data, module, decided: None, laid: None })
     }
 
     /// The file, as it was read.
@@ -80,38 +82,44 @@ impl<'d> Rewriter<'d> {
     /// What it is of, and what is live there by what a rewrite in this mode goes by; nothing is
     /// told of modes without sites.
     pub fn live(&mut self, mode: Mode<'_>) -> Result<(&Module<'d>, Option<&Liveness>), TwinError> {
-        self.clock.begin();
-        self.decide(mode)?;
+        self.decide(mode, &mut |_| {})?;
         let facts = self.decided.as_ref().and_then(|decided| decided.facts.as_ref());
         Ok((&self.module, facts.map(ModuleFacts::liveness)))
     }
 
     /// Gives the same result as a new [`Rewriter`] would.
     pub fn rewrite(&mut self, mode: Mode<'_>) -> Result<Rewritten, TwinError> {
-        self.clock.begin();
-        self.decide(mode)?;
+        self.rewrite_observed(mode, &mut |_| {})
+    }
+
+    /// The same; the observer is told of each phase but reading, which [`Rewriter::of`] does.
+    pub fn rewrite_observed(
+        &mut self,
+        mode: Mode<'_>,
+        ended: PhaseObserver<'_>,
+    ) -> Result<Rewritten, TwinError> {
+        self.decide(mode, ended)?;
         let decided = self.decided.as_ref().expect("it was decided just now");
-        let mut clock = std::mem::replace(&mut self.clock, PhaseClock::new());
         let before = self.laid.take().filter(|(again, _)| again.serves(mode));
         let stale = before.as_ref().map(|(again, _)| again.stale(&self.module, mode));
         let before = before.map(|(_, laid)| laid).zip(stale);
         let laid = lay_out_all(&self.module, decided, mode, before);
-        clock.phase("lay out");
-        let (rewritten, laid) = put_together(&self.module, self.data, mode, &decided.choices, laid, clock)?;
+        ended("lay out");
+        let (rewritten, laid) = put_together(&self.module, self.data, mode, &decided.choices, laid, ended)?;
         self.laid = EarlierRewrite::of(mode).zip(Some(laid));
         Ok(rewritten)
     }
 
-    fn decide(&mut self, mode: Mode<'_>) -> Result<(), TwinError> {
+    fn decide(&mut self, mode: Mode<'_>, ended: PhaseObserver<'_>) -> Result<(), TwinError> {
         if self.decided.as_ref().is_some_and(|decided| decided.serves(mode)) {
             return Ok(());
         }
         (self.decided, self.laid) = (None, None);
         let choices = decide(&self.module, mode)?;
-        self.clock.phase("choose");
+        ended("choose");
         let facts = mode.sites().map(|sites| {
             let facts = ModuleFacts::of(&self.module, &choices, sites.knowledge, mode.goes_aboard());
-            self.clock.phase("liveness");
+            ended("liveness");
             facts
         });
         let knowledge = mode.sites().map(|sites| sites.knowledge);
@@ -140,7 +148,7 @@ fn put_together(
     mode: Mode<'_>,
     choices: &[UnitChoice],
     mut laid: LaidOutUnits,
-    mut clock: PhaseClock,
+    ended: PhaseObserver<'_>,
 ) -> Result<(Rewritten, LaidOutUnits), TwinError> {
     let harvested = laid.harvested(module, mode);
     let before_escape = if mode.goes_aboard() { leave_anywhere().hot.bytes } else { Vec::new() };
@@ -181,12 +189,12 @@ fn put_together(
     };
     let [header, frames, exceptions] = tables.write(&twins, unwind_places)?;
     let of_go = go_tables.as_ref().map(|tables| tables.write(places.go, places.text)).transpose()?;
-    clock.phase("unwind tables");
+    ended("unwind tables");
 
     let mapping = map::write(&twins, choices, mode);
     let symbols = symbols::write(&twins, file::text_section(&module.image));
     file::refuse_sections(&module.image, &symbols)?;
-    clock.phase("mapping and symbols");
+    ended("mapping and symbols");
 
     let loaded = places.end_of_loaded() as usize;
     let extra = mapping.len() + symbols.symbols.len() + symbols.strings.len();
@@ -214,7 +222,7 @@ fn put_together(
         tables.link(&module.image, places.go, &mut bytes)?;
     }
     file::finish(&mut bytes, &twins, &places, &mapping, &symbols);
-    clock.phase("write");
+    ended("write");
 
     let mut coverage = coverage(&twins, choices);
     coverage.bytes_before = data.len() as u64;
@@ -223,8 +231,7 @@ fn put_together(
     coverage.needs_linux_5_18 = places.need_new_kernel(&module.image);
     coverage.harvest = harvested;
     coverage.inserted_bytes = twins.twins.iter().flatten().map(|twin| twin.inserted.bytes()).sum();
-    clock.phase("report");
-    coverage.phases = clock.phases;
+    ended("report");
     laid.twins = twins.twins;
     Ok((Rewritten { bytes, coverage }, laid))
 }
@@ -524,27 +531,5 @@ fn noted<Reason>(module: &Module<'_>, unit: usize, reason: Reason) -> UnitNote<R
         name: module.name(unit).map(|name| String::from_utf8_lossy(name).into_owned()),
         bytes: module.units[unit].size,
         reason,
-    }
-}
-
-struct PhaseClock {
-    last: Instant,
-    phases: Vec<Phase>,
-}
-
-impl PhaseClock {
-    fn new() -> Self {
-        Self { last: Instant::now(), phases: Vec::new() }
-    }
-
-    /// Time before this belongs to no phase.
-    fn begin(&mut self) {
-        self.last = Instant::now();
-    }
-
-    fn phase(&mut self, name: &str) {
-        let now = Instant::now();
-        self.phases.push(Phase { name: name.to_owned(), nanos: (now - self.last).as_nanos() as u64 });
-        self.last = now;
     }
 }

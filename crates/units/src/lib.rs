@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod bootstrap;
 mod bytes;
 mod display;
 mod estimate;
@@ -19,6 +20,7 @@ mod share;
 mod would_help;
 
 pub use address::{Avma, FileOffset, Svma};
+pub use bootstrap::median_interval;
 pub use bytes::{Bytes, ParseBytesError};
 pub use estimate::Estimate;
 pub use progress::{Progress, Silent};

@@ -1,7 +1,7 @@
-//! A small seeded generator (SplitMix64): runs are repeatable from the seed in their record, on any
-//! version of any dependency.
+//! Small seeded generators: runs are repeatable from the seed in their record, on any version of any
+//! dependency.
 
-/// The generator of that name by Steele, Lea and Flood; one addition and a few multiplications a
+/// SplitMix64 by Steele, Lea and Flood; one addition and a few multiplications a
 /// number.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -46,6 +46,32 @@ impl Rng {
     }
 }
 
+/// Marsaglia's xorshift of 64 bits: three shifts a number, for choices in inner loops.
+#[derive(Clone, Debug)]
+pub struct Xorshift(u64);
+
+impl Xorshift {
+    /// The seed must not be 0, from which nothing else follows.
+    pub fn new(seed: u64) -> Self {
+        assert!(seed != 0, "a seed of 0");
+        Self(seed)
+    }
+
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// In `0..n`, nearly uniform where `n` is far below 2^64; `n` must not be 0.
+    #[inline]
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next_u64() % n
+    }
+}
+
 /// All bits of a number from all of another.
 #[inline]
 pub fn mix(mut z: u64) -> u64 {
@@ -67,11 +93,19 @@ mod tests {
 
     #[test]
     fn below_is_even() {
-        let mut rng = Rng::new(3);
-        let mut counts = [0u32; 7];
+        let (mut rng, mut xorshift) = (Rng::new(3), Xorshift::new(3));
+        let mut counts = [[0u32; 7]; 2];
         for _ in 0..70_000 {
-            counts[rng.below(7) as usize] += 1;
+            counts[0][rng.below(7) as usize] += 1;
+            counts[1][xorshift.below(7) as usize] += 1;
         }
-        assert!(counts.iter().all(|&c| (9_500..10_500).contains(&c)), "{counts:?}");
+        assert!(counts.as_flattened().iter().all(|&c| (9_500..10_500).contains(&c)), "{counts:?}");
+    }
+
+    #[test]
+    fn xorshift_is_marsaglias() {
+        let mut xorshift = Xorshift::new(88_172_645_463_325_252);
+        let first: [u64; 2] = std::array::from_fn(|_| xorshift.next_u64());
+        assert_eq!(first, [8_748_534_153_485_358_512, 3_040_900_993_826_735_515]);
     }
 }

@@ -1,7 +1,7 @@
 //! The command line of `gleaner harvest`.
 
 use ::harvest::find::linked::Wanted;
-use ::harvest::machine_record::Costs;
+use ::harvest::machine_prices::Costs;
 use ::harvest::plan::{Asked, Choice, MAX_ABSENCE_SECONDS, MAX_SLOWDOWN, Wishes};
 use ::harvest::session::{self, Commands, Homes, Participants, PlanSource, Request, SessionError};
 use clap::builder::{OsStringValueParser, TypedValueParser};

@@ -3,7 +3,6 @@
 
 use crate::console::Console;
 use crate::live;
-use ::harvest::machine_record::{self, Kept};
 use experiments::catalogue;
 use experiments::choices::{self, CpuChoice};
 use lab::stop::Stop;
@@ -11,6 +10,7 @@ use records::Document;
 use records::host::Host;
 use records::machine::{Effort, Machine};
 use std::thread;
+use store::machine_record::{self, Kept};
 
 /// Where this fails, costs are assumed, and the summary says so.
 pub(super) fn measure_if_missing(console: &Console) {

@@ -9,8 +9,7 @@
 //! line would get mixed with them.
 
 use crate::plain::escaped;
-use ::harvest::launch::{Snapshot, Starved};
-use std::collections::VecDeque;
+use ::harvest::launch::{Recent, RecentFigures, Snapshot, Starved};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -21,33 +20,6 @@ pub(super) struct Live {
     in_title: bool,
     recent: Recent,
     starved: Starved,
-}
-
-/// What is called recent: at five snapshots a second, the last second.
-const RECENT_SNAPSHOTS: usize = 5;
-
-/// The last snapshots: how many guests ran, and how many boardings there had been in all.
-#[derive(Default)]
-struct Recent {
-    snapshots: VecDeque<(u32, u64)>,
-}
-
-impl Recent {
-    fn add(&mut self, now: &Snapshot) {
-        if self.snapshots.len() == RECENT_SNAPSHOTS {
-            self.snapshots.pop_front();
-        }
-        let boardings = now.scavengers.iter().map(|scavenger| scavenger.boardings).sum();
-        self.snapshots.push_back((now.guests_running(), boardings));
-    }
-
-    /// Guests aboard on average, and boardings; `None` after the first snapshot.
-    fn told(&self) -> Option<(f64, u64)> {
-        let (first, last) = (self.snapshots.front()?, self.snapshots.back()?);
-        let guests: u32 = self.snapshots.iter().map(|(guests, _)| guests).sum();
-        let count = self.snapshots.len();
-        (count > 1).then(|| (f64::from(guests) / count as f64, last.1.saturating_sub(first.1)))
-    }
 }
 
 impl Live {
@@ -65,7 +37,7 @@ impl Live {
         self.recent.add(now);
         let at_home = now.scavengers.iter().filter(|scavenger| scavenger.running && scavenger.aboard == 0);
         let starved = self.starved.sample(at_home.map(|scavenger| scavenger.pid));
-        let text = line(now, self.recent.told(), starved);
+        let text = line(now, self.recent.figures(), starved);
         self.draw(&text);
     }
 
@@ -96,9 +68,9 @@ fn cut(text: &str, width: usize) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// What happens now. `recent`: guests aboard on average, and boardings; `starved`: scavengers off
-/// the primary that wait for a processor.
-fn line(now: &Snapshot, recent: Option<(f64, u64)>, starved: usize) -> String {
+/// What happens now, and what did recently. `starved`: scavengers off the primary that wait for a
+/// processor.
+fn line(now: &Snapshot, recent: Option<RecentFigures>, starved: usize) -> String {
     if !now.harvesting {
         return "gleaner: the primary runs alone".to_owned();
     }
@@ -131,7 +103,7 @@ fn line(now: &Snapshot, recent: Option<(f64, u64)>, starved: usize) -> String {
     if starved > 0 {
         let _ = write!(text, ", {starved} off the primary without CPU time");
     }
-    if let Some((guests, boardings)) = recent {
+    if let Some(RecentFigures { guests, boardings }) = recent {
         let _ = write!(text, "; recently {guests:.1} aboard, {boardings} boardings");
     }
     match now.paces.slowdown() {
@@ -181,7 +153,7 @@ mod tests {
         );
         let mut recent = Recent::default();
         recent.add(&now);
-        assert_eq!(recent.told(), None);
+        assert_eq!(recent.figures(), None);
         now.paces = Paces {
             watched: 11e6,
             with_guests: 2e6,
@@ -197,7 +169,7 @@ mod tests {
         now.scavengers[0].boardings = 15;
         recent.add(&now);
         assert_eq!(
-            line(&now, recent.told(), 1),
+            line(&now, recent.figures(), 1),
             "gleaner: 0 guests aboard of 2 scavengers (room for 4, 2 waiting), 1 off the primary without CPU time; \
              recently 1.0 aboard, 10 boardings; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
         );
@@ -207,17 +179,5 @@ mod tests {
             line(&now, None, 0),
             "gleaner: the primary replaced itself with /bin/other (exec), which runs alone"
         );
-    }
-
-    #[test]
-    fn recent_is_the_last_second() {
-        let mut recent = Recent::default();
-        for guests in [9, 9, 1, 2, 3, 4, 5] {
-            let thread = ThreadPace { guests, ring: 9, with_guests: true, slower: None };
-            let scavenger = ScavengerNow { boardings: guests.into(), ..ScavengerNow::default() };
-            let threads = vec![thread];
-            recent.add(&Snapshot { threads, scavengers: vec![scavenger], ..Snapshot::default() });
-        }
-        assert_eq!(recent.told(), Some((3.0, 4)));
     }
 }

@@ -1,8 +1,8 @@
 //! `gleaner profile --perf-data`: samples that `perf record` took.
 
-use super::machine::Weights;
 use crate::failure::Refusal;
 use host::Host;
+use insight::weights::Weights;
 use records::profile::Profile;
 use sampler::perf_data::{self, FileRequest, PerfDataError};
 use std::path::Path;

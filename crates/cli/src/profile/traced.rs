@@ -7,7 +7,6 @@ use crate::failure::Refusal;
 use crate::figures::percent;
 use crate::figures::table::{draw, row};
 use clap::Args;
-use harvest::machine_record;
 use lab::stop::Stop;
 use records::Document;
 use records::host::Host;
@@ -18,6 +17,7 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+use store::machine_record;
 use trace::{If, Request, Settings};
 use units::Quantity;
 
@@ -63,10 +63,8 @@ impl TraceArgs {
             let machine = read(path)?;
             return Ok(Some(Settings::of(&machine.host, Some(&machine), &self.changes)));
         }
-        let usual = machine_record::usual_place().and_then(|path| read(&path).ok());
-        // A record that was brought from another machine tells nothing of this one.
-        let usual = usual.filter(|machine| machine.host.processor.name.get() == host.processor.name.get());
-        Ok(Some(Settings::of(host, usual.as_ref(), &self.changes)))
+        let usual = machine_record::of_host(host);
+        Ok(Some(Settings::of(host, usual.as_ref().map(|(_, record)| &record.body), &self.changes)))
     }
 }
 

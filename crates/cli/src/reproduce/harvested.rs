@@ -7,18 +7,16 @@
 use super::programs::{Source, Workshop};
 use ::reproduce::Evidence;
 use ::reproduce::Missing;
-use ::reproduce::programs::{
-    CHASE, CONTRACT, LOADS_LOOSE, LOADS_OF_EIGHT, LOADS_OF_ONE, LOADS_TIGHT, SCAN, THROUGHPUT,
-};
+use ::reproduce::programs::{CHASE, CONTRACT, LOADS_OF_EIGHT, LOADS_OF_ONE, LOADS_TIGHT, SCAN};
+use ::reproduce::rounds::{ChaseRounds, ChaseRun};
 use lab::pin::Pinned;
-use lab::rng::Rng;
 use lab::stop::Stop;
 use records::run::Run;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use units::{Progress, Quantity, Unit};
+use units::Progress;
 
 const SOURCES: &[Source] = &[
     ("common.h", include_str!("../../../../bench/programs/common.h")),
@@ -57,36 +55,27 @@ pub(super) fn gather(
     // that steps are steps aboard.
     let cpu = experiments::choices::cpu(None).map_err(|refused| Missing::NotRun(refused.why))?;
     let _pinned = Pinned::to(cpu.cpu).map_err(|error| Missing::NotRun(error.to_string()))?;
-    let settings = [(LOADS_OF_ONE, 1, "50%"), (LOADS_OF_EIGHT, 8, "50%"), (LOADS_TIGHT, 8, "10%")];
-    let mut found: Vec<Vec<f64>> = vec![Vec::new(); settings.len()];
-    let (mut throughput, mut times_alone) = (Vec::new(), Vec::new());
+    let mut found = ChaseRounds::default();
+    let ChaseRounds { one, eight, tight } = &mut found;
+    let mut settings =
+        [(LOADS_OF_ONE, 1, "50%", one), (LOADS_OF_EIGHT, 8, "50%", eight), (LOADS_TIGHT, 8, "10%", tight)];
+    let count = settings.len() as f64;
     for round in 0..rounds {
-        for (number, &(name, scavengers, slowdown)) in settings.iter().enumerate() {
-            let part = f64::from(round) + number as f64 / settings.len() as f64;
+        for (number, (name, scavengers, slowdown, runs)) in settings.iter_mut().enumerate() {
+            let part = f64::from(round) + number as f64 / count;
             progress.at(name, 0.2 + 0.8 * part / f64::from(rounds));
-            let run = harvest.run(slowdown, &harvest.chases(scavengers))?;
-            let ratio = run.steps / harvest.loads();
-            if name == LOADS_OF_EIGHT {
-                let alone = workshop.seconds("chase", &[AREA, loads])?;
-                throughput.push((1.0 + ratio) * alone / run.seconds);
-                times_alone.push(alone);
-            }
-            found[number].push(ratio);
+            let run = harvest.run(slowdown, &harvest.chases(*scavengers))?;
+            let is_paired = *name == LOADS_OF_EIGHT;
+            let alone = is_paired.then(|| workshop.seconds("chase", &[AREA, loads])).transpose()?;
+            runs.push(ChaseRun {
+                loads: harvest.loads(),
+                scavengers_loads: run.steps,
+                seconds: run.seconds,
+                alone_seconds: alone,
+            });
         }
     }
-    let figure = |values: &[f64]| {
-        if values.contains(&0.0) {
-            return Quantity::unresolved("the scavengers took no step: none went aboard");
-        }
-        let found = lab::stats::median_interval(values, &mut Rng::new(1));
-        Quantity::measured(found, Unit::Ratio).disturbed_by(unsteady(&times_alone))
-    };
-    for (&(name, ..), values) in settings.iter().zip(&found) {
-        evidence.figures.push((name, figure(values)));
-    }
-    // The loosest bound of these runs is that of the eight.
-    evidence.figures.push((LOADS_LOOSE, figure(&found[1])));
-    evidence.figures.push((THROUGHPUT, figure(&throughput)));
+    evidence.figures.extend(found.figures());
     Ok(())
 }
 
@@ -140,14 +129,6 @@ impl Harvest<'_> {
     }
 }
 
-/// A chase alone takes the same time in each round, unless other work takes the CPU.
-fn unsteady(times_alone: &[f64]) -> Option<String> {
-    let least = times_alone.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = times_alone.iter().copied().fold(0.0, f64::max);
-    (most > STEADY * least)
-        .then(|| format!("a chase alone took {least:.1} s in one round and {most:.1} s in another"))
-}
-
 struct Harvested {
     record: Run,
     /// Of all scavengers, while the primary worked.
@@ -155,7 +136,6 @@ struct Harvested {
     seconds: f64,
 }
 
-const STEADY: f64 = 1.2;
 /// Words of a program's file.
 const STEPS: usize = 0;
 const WORKS: usize = 1;
@@ -171,16 +151,4 @@ fn word(file: &Path, number: usize) -> Option<u64> {
 
 fn steps(files: &[PathBuf]) -> f64 {
     files.iter().filter_map(|file| word(file, STEPS)).map(|steps| steps as f64).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_that_differ_are_a_sign_of_other_work() {
-        assert_eq!(unsteady(&[1.0, 1.1, 1.05]), None);
-        assert!(unsteady(&[1.0, 1.3]).is_some_and(|why| why.contains("1.3 s")));
-        assert_eq!(unsteady(&[]), None);
-    }
 }

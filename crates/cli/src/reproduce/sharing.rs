@@ -4,9 +4,9 @@ use super::programs::{Source, Workshop};
 use ::reproduce::Evidence;
 use ::reproduce::Missing;
 use ::reproduce::programs::{PADDED, PADDED_FASTER, SHARED, TRIAD};
-use lab::rng::Rng;
+use ::reproduce::rounds::times_as_fast;
 use lab::stop::Stop;
-use units::{Progress, Quantity, Unit};
+use units::Progress;
 
 const SOURCES: &[Source] = &[
     ("pin.h", include_str!("../../../../programs/sharing/pin.h")),
@@ -37,7 +37,7 @@ pub(super) fn gather(
         evidence.profiles.push((name, workshop.record(&verb, "profile.json")?));
     }
     let rounds = if quick { 3 } else { 9 };
-    let mut ratios = Vec::new();
+    let mut pairs = Vec::new();
     for round in 0..rounds {
         progress.at("elapsed times", 0.5 + 0.5 * f64::from(round) / f64::from(rounds));
         // In turn first and second, so that whatever drifts meets both.
@@ -46,9 +46,8 @@ pub(super) fn gather(
             let side = usize::from(turn == 1);
             pair[side] = workshop.seconds([SHARED, PADDED][side], &[])?;
         }
-        ratios.push(pair[0] / pair[1]);
+        pairs.push(pair);
     }
-    let faster = lab::stats::median_interval(&ratios, &mut Rng::new(1));
-    evidence.figures.push((PADDED_FASTER, Quantity::measured(faster, Unit::Ratio)));
+    evidence.figures.push((PADDED_FASTER, times_as_fast(&pairs)));
     Ok(())
 }

@@ -11,16 +11,8 @@ use records::reproduction::{ClaimOutcome, ClaimVerdict, Reproduction};
 use serde_json::{Value, json};
 use units::{Quantity, Unit};
 
-/// Seconds that the experiments and programs of a document take.
 fn seconds(document: &Ledger, effort: Effort) -> f64 {
-    let known = document.experiments.iter().filter_map(|name| catalogue::find(name));
-    let experiments: f64 = known.map(|entry| entry.seconds_at(effort)).sum();
-    let programs = match document.programs {
-        Some((_, _, quick)) if effort == Effort::Quick => quick,
-        Some((_, normal, _)) => normal,
-        None => 0.0,
-    };
-    experiments + programs
+    document.seconds(effort, |experiment| Some(catalogue::find(experiment)?.seconds_at(effort)))
 }
 
 /// A line each, with what a run takes.

@@ -5,11 +5,9 @@ use super::machine::share;
 use super::place::{MACHINE, PROFILE, RUN};
 use super::{Found, NotRun, Told, Tour};
 use crate::figures::percent;
+use ::tour::harvested::{Gain, HarvestFigures, Round};
 use lab::pin::Pinned;
-use lab::rng::Rng;
-use lab::stats::median_interval;
 use records::run::{Ended, Run};
-use units::{Estimate, Quantity, Unit};
 
 const ORDERS: &str = "2000000";
 /// Rounds that count, and one before them, in which neither programs nor files are in any cache.
@@ -22,13 +20,6 @@ pub(super) fn command() -> String {
         "gleaner harvest --profile {PROFILE} --scavenger './join endless {}' … -- ./join {ORDERS} beside {} …",
         COUNTS[0], COUNTS[0]
     )
-}
-
-/// Of one round, by the look-ups of the program alone: how much longer they took, and how many the
-/// others did meanwhile.
-struct Round {
-    slowdown: f64,
-    others: f64,
 }
 
 pub(super) fn harvested(tour: &mut Tour<'_>) -> Found {
@@ -52,13 +43,7 @@ pub(super) fn harvested(tour: &mut Tour<'_>) -> Found {
     }
     progress.finish();
     let Some(run) = record else { return Err(NotRun::because("it was stopped")) };
-    let figure = |of: fn(&Round) -> f64| {
-        let values: Vec<f64> = rounds.iter().map(of).collect();
-        Quantity::measured(median_interval(&values, &mut Rng::new(1)), Unit::Ratio)
-    };
-    let (slowdown, others) = (figure(|r| r.slowdown), figure(|r| r.others));
-    let (own, theirs) = (figure(own), figure(theirs));
-    let whole = figure(own_and_theirs);
+    let found = HarvestFigures::of(&rounds);
     let says = vec![
         "Then its waits can be used. Gleaner rewrites a copy of the program: before a load that misses, the copy asks memory for \
          the data and switches to another program, which does the same. Here three others are joins of other shops; any \
@@ -67,10 +52,10 @@ pub(super) fn harvested(tour: &mut Tour<'_>) -> Found {
         format!(
             "On one CPU, the look-ups took {} longer than alone, and meanwhile the others looked up {} as many customers, in its \
              waits.",
-            percent(&slowdown),
-            percent(&others)
+            percent(&found.slowdown),
+            percent(&found.others)
         ),
-        format!("{} ({ROUNDS} rounds in turns: alone, together).", verdict(&whole)),
+        format!("{} ({ROUNDS} rounds in turns: alone, together).", verdict(&found)),
         format!(
             "It may lose {} at most, as was asked: while it runs, Gleaner compares its pace with others and without, and sends \
              them home where it must. {}",
@@ -80,9 +65,9 @@ pub(super) fn harvested(tour: &mut Tour<'_>) -> Found {
         "An independent checker proved before that the copy is the program, with these switches and nothing else.".to_owned(),
     ];
     let figures = vec![
-        share("alone", &Quantity::measured(Estimate::exact(1.0), Unit::Ratio)),
-        share("with others in its waits", &own),
-        share("the others, in its waits", &theirs),
+        share("alone", &found.alone),
+        share("with others in its waits", &found.own_pace),
+        share("the others, in its waits", &found.others_pace),
     ];
     let figures_show = "Look-ups a second on one CPU, by those of the program alone".to_owned();
     Ok(Told { says, figures, figures_show, record: Some(RUN) })
@@ -95,33 +80,14 @@ fn away(run: &Run) -> String {
     }
 }
 
-/// Pace of the program with others, by that alone.
-fn own(round: &Round) -> f64 {
-    1.0 / (1.0 + round.slowdown)
-}
-
-/// That of the others.
-fn theirs(round: &Round) -> f64 {
-    round.others * own(round)
-}
-
-fn own_and_theirs(round: &Round) -> f64 {
-    own(round) + theirs(round)
-}
-
-fn verdict(whole: &Quantity) -> String {
-    let all = percent(whole);
-    match whole.estimate() {
-        Some(e) if e.lo > 1.0 => format!(
-            "Together the CPU did {all} of the look-ups that it does alone: so much was lost to waiting"
-        ),
-        Some(e) if e.hi < 1.0 => {
-            format!("Together the CPU did {all} of the look-ups that it does alone: it did not pay here")
-        }
-        _ => format!(
-            "Together the CPU did {all} of the look-ups that it does alone: whether it pays is not resolved"
-        ),
-    }
+fn verdict(found: &HarvestFigures) -> String {
+    let all = percent(&found.pace);
+    let so = match found.gain() {
+        Gain::Pays => "so much was lost to waiting",
+        Gain::DoesNotPay => "it did not pay here",
+        Gain::NotResolved => "whether it pays is not resolved",
+    };
+    format!("Together the CPU did {all} of the look-ups that it does alone: {so}")
 }
 
 /// The program alone, and with the others.
@@ -150,8 +116,8 @@ fn one(tour: &Tour<'_>) -> Result<(Round, Run), NotRun> {
         printed.map_err(|said| run.as_ref().ok().and_then(|run| failed(&run.body)).unwrap_or(said))?;
     let run = run?.body;
     let (together, done) = told(&printed)?;
-    let orders = ORDERS.parse::<f64>().expect("a number");
-    Ok((Round { slowdown: together / alone - 1.0, others: done / orders }, run))
+    let own = ORDERS.parse::<f64>().expect("a number");
+    Ok((Round { alone_seconds: alone, together_seconds: together, own, others: done }, run))
 }
 
 /// Why a harvest failed, by its record: what could not be done, else how the program ended.
@@ -213,13 +179,13 @@ mod tests {
 
     #[test]
     fn a_gain_is_claimed_only_where_it_is_one() {
-        let whole =
-            |lo: f64, value: f64, hi: f64| Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio);
-        assert!(verdict(&whole(1.2, 1.4, 1.5)).contains("lost to waiting"));
-        assert!(verdict(&whole(0.8, 0.9, 0.95)).contains("did not pay"));
-        assert!(verdict(&whole(0.9, 1.1, 1.3)).contains("not resolved"));
-        let round = Round { slowdown: 0.25, others: 1.5 };
-        let shares = [own(&round), theirs(&round), own_and_theirs(&round)];
-        assert!(shares.iter().zip([0.8, 1.2, 2.0]).all(|(is, should)| (is - should).abs() < 1e-9));
+        let verdict = |together_seconds: [f64; 2]| {
+            let round =
+                |seconds| Round { alone_seconds: 1.0, together_seconds: seconds, own: 1.0, others: 1.0 };
+            verdict(&HarvestFigures::of(&together_seconds.map(round)))
+        };
+        assert!(verdict([1.4, 1.6]).contains("lost to waiting"));
+        assert!(verdict([2.1, 2.5]).contains("did not pay"));
+        assert!(verdict([1.8, 2.2]).contains("not resolved"));
     }
 }

@@ -6,12 +6,13 @@ use super::{Found, NotRun, Told, Tour, tell};
 use crate::failure::Refusal;
 use crate::measure::{self, MeasureArgs};
 use crate::save;
-use ::harvest::machine_record;
 use ::model::pattern::{self, Options};
 use ::model::predict;
+use ::tour::machine::{LoadTimes, MachineFigures, SwitchTimes};
 use records::Document;
-use records::machine::{Grade, HandOverBy, Machine, Verdict};
+use records::machine::{Grade, Machine, Verdict};
 use records::tour::StepFigure;
+use store::machine_record;
 use units::Quantity;
 
 /// Of the catalogue, what the story and the harvest need.
@@ -46,39 +47,32 @@ pub(super) fn measured(tour: &mut Tour<'_>) -> Found {
 
 fn sentences(machine: &Machine) -> Vec<String> {
     let mut says = vec![format!("The processor is called {}.", tell::processor(machine))];
-    let level = |name: &str| machine.levels.iter().find(|level| level.name == name);
-    if let (Some(first), Some(memory)) = (machine.levels.first(), level("DRAM")) {
-        let near = &first.latency.ns;
-        let far = &memory.latency.ns;
-        let times = tell::times(far, near).map_or(String::new(), |times| format!(": {times} as long"));
-        if let (Some(near), Some(far)) = (resolved(near), resolved(far)) {
+    let figures = MachineFigures::of(machine);
+    if let Some(LoadTimes { near, memory, times }) = &figures.loads {
+        let times =
+            times.as_ref().map_or(String::new(), |times| format!(": {} times as long", times.brief()));
+        if let (Some(near), Some(far)) = (resolved(near), resolved(&memory.ns)) {
             says.push(format!(
                 "A load that finds its data in the first cache takes {near}. One that has to go to memory takes {far}{times}."
             ));
         }
-        if let Some(cycles) = resolved(&memory.latency.cycles) {
+        if let Some(cycles) = resolved(&memory.cycles) {
             says.push(format!("That is {cycles} in which the core could have worked, and waits."));
         }
     }
-    let experiments = &machine.experiments;
-    let mlp = experiments.mlp.as_ref().and_then(|outcome| outcome.result.as_ref());
-    if let Some(loads) = mlp.and_then(|mlp| resolved(&mlp.kinds.first()?.sustained)) {
+    if let Some(loads) = figures.overlap.map(Quantity::brief) {
         says.push(format!(
             "It can wait for several at once, if it learns their addresses early enough: at the highest throughput {loads} loads \
              from memory were under way."
         ));
     }
-    let yields = experiments.yields.as_ref().and_then(|outcome| outcome.result.as_ref());
-    let kernel = yields.and_then(|y| y.kernel.iter().find(|k| k.by == HandOverBy::Futex && k.same_cpu));
-    let kernel = kernel.map(|kernel| &kernel.cost.ns);
-    let user = yields.and_then(|y| resolved(&y.user.first()?.cost.ns));
-    if let (Some(switch), Some(user)) = (kernel.and_then(resolved), user) {
-        let wait = level("DRAM").and_then(|memory| memory.latency.ns.estimate());
-        let longer = kernel.and_then(Quantity::estimate).zip(wait).is_some_and(|(k, w)| k.lo > w.hi);
-        let longer = if longer { ", longer than the wait" } else { "" };
+    if let Some(SwitchTimes { by_kernel, by_user, kernel_outlasts_wait }) = figures.switches {
+        let longer = if kernel_outlasts_wait { ", longer than the wait" } else { "" };
         says.push(format!(
-            "To let another program run meanwhile, the kernel takes {switch} for each switch{longer}. A switch without the kernel \
-             takes {user}."
+            "To let another program run meanwhile, the kernel takes {} for each switch{longer}. A switch without the kernel \
+             takes {}.",
+            by_kernel.brief(),
+            by_user.brief()
         ));
     }
     let Grade { verdict, reasons } = &machine.run.grade;
@@ -132,8 +126,9 @@ pub(super) fn predicted(tour: &mut Tour<'_>) -> Found {
             apart.brief()
         ),
     ];
-    if let Some(times) = tell::times(&chain, &apart) {
-        says.push(format!("So the same reads may take {times} as long, by their order alone."));
+    if let Some(times) = ::tour::ratio(&chain, &apart) {
+        let times = times.brief();
+        says.push(format!("So the same reads may take {times} times as long, by their order alone."));
     } else {
         says.push("How much the order alone makes of that is not resolved here.".to_owned());
     }

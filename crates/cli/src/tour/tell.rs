@@ -5,7 +5,6 @@ use crate::wrap;
 use records::machine::Machine;
 use records::tour::{StepOutcome, Tour, TourStep};
 use std::path::Path;
-use units::{Quantity, Unit};
 
 /// Lines are no longer than people like to read.
 const WIDEST: usize = 100;
@@ -92,35 +91,15 @@ pub(super) fn processor(machine: &Machine) -> String {
     }
 }
 
-/// How often as much, with its interval: `81 [77, 84] times`; nothing where the interval reaches
-/// zero, for then it says nothing.
-pub(super) fn times(more: &Quantity, less: &Quantity) -> Option<String> {
-    let (more, less) = (more.estimate()?, less.estimate()?);
-    if less.lo <= 0.0 {
-        return None;
-    }
-    let ratio = more.over(less);
-    (ratio.lo > 0.0).then(|| format!("{} times", Quantity::measured(ratio, Unit::Ratio).brief()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Estimate;
 
     #[test]
     fn paragraphs_fill_lines_that_fit() {
         assert_eq!(paragraph("one two three", "  ", 9), "  one two\n  three\n");
         assert_eq!(paragraph("one two", "", usize::MAX), "one two\n");
         assert_eq!(paragraph("unbreakable", " ", 4), " unbreakable\n");
-    }
-
-    #[test]
-    fn ratios_have_intervals_or_are_not_told() {
-        let ns = |value, lo, hi| Quantity::measured(Estimate::new(value, lo, hi), Unit::Nanos);
-        let told = times(&ns(100.0, 95.0, 105.0), &ns(2.0, 1.98, 2.02)).unwrap();
-        assert!(told.starts_with("50") && told.contains('[') && told.ends_with("] times"), "{told}");
-        assert_eq!(times(&ns(100.0, 1.0, 300.0), &ns(10.0, 1.0, 30.0)), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //! quantum is never so short that a guest does little else than switch.
 
 use super::gain::plus;
-use crate::plan::prices::Pricing;
+use model::prices::Pricing;
 use records::plan::{Bounds, Prices};
 use units::{Estimate, Quantity, Unit};
 

@@ -1,6 +1,6 @@
 //! Whether a plan's figures can be harvested by: a plan may have been written or changed by hand.
 
-use crate::plan::prices::Pricing;
+use model::prices::Pricing;
 use records::plan::Plan;
 use std::ops::RangeInclusive;
 use units::Quantity;

@@ -2,7 +2,7 @@
 
 use super::priors::MissRates;
 use super::subject::{Candidate, Subject};
-use crate::plan::prices::Pricing;
+use model::prices::Pricing;
 use records::plan::{Gain, Origin, Prices, Role};
 use units::{Basis, Estimate, Quantity, Unit};
 

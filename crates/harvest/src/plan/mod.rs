@@ -15,8 +15,6 @@
 //!
 //! To add a choice: a variant of [`Choice`], its name, and which candidates it takes.
 
-pub mod prices;
-
 mod bounds;
 mod figures;
 mod gain;
@@ -30,8 +28,8 @@ pub use priors::{MissRates, Priors};
 pub use profiled::ProfiledRates;
 pub use subject::{Candidate, Function, Saved, Subject};
 
-use crate::plan::prices::Pricing;
 use gain::Worth;
+use model::prices::Pricing;
 use records::plan::{
     Alternative, Because, Bounds, Counts, Gain, LoadClass, Part, Plan, PlannedModule, Prices, Rejected, Role,
     Site, Spin,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::prices;
+use model::prices;
 use records::plan::{Gain, Origin, Prefetch};
 use units::Bytes;
 

@@ -10,16 +10,21 @@
 //! on the checker's version, and its checksum on its bytes, so a second launch need not prove it
 //! again.
 
+mod note;
+pub(crate) mod partly_read;
+mod phases;
 pub(crate) mod rewritten;
 
-use crate::cache::{self, Cache, Entry, Key, Made, Note, name_of};
 use crate::plan::{self, ImpossiblePlan};
 use crate::progress::Activity;
+pub use note::{Entry, Note};
+use phases::PhaseClock;
 use records::plan::{Because, Part, Place, Plan, PlannedModule, Rejected, Role};
 use records::run::Proof;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
+use store::cache::{self, Cache, Key, Made, name_of};
 use twin::report::Phase;
 use twin::{
     Bounds, Knowledge, LoadReach, Mode, Optimisations, Rewriter, Rewritten, Site, SiteChoice, Sites,
@@ -115,8 +120,9 @@ pub fn planned_for<'p>(
 
 /// Rewrites the file of a planned module, whose contents are given, and has it checked.
 pub fn rewrite(plan: &Plan, module: &PlannedModule, data: &[u8]) -> Result<Planned, TwinsError> {
-    let mut rewriter = rewriter(&records::path_of(&module.path), data, None)?;
-    Recipe::of(plan, module).proven(module, &mut rewriter, &mut |_| {})
+    let mut clock = PhaseClock::start();
+    let mut rewriter = rewriter(&records::path_of(&module.path), data, None, &mut clock)?;
+    Recipe::of(plan, module).proven(module, &mut rewriter, clock, &mut |_| {})
 }
 
 /// Rewrites a file with every load a site, and has it checked: a test of yields.
@@ -128,10 +134,31 @@ pub fn every_load(
     role: Role,
     quantum: u32,
 ) -> Result<Planned, TwinsError> {
-    let mut rewriter = rewriter(path, data, debug)?;
+    let mut clock = PhaseClock::start();
+    let mut rewriter = rewriter(path, data, debug, &mut clock)?;
     let attempts =
         Attempts { role, quantum, width: VectorWidth::of_this_machine(), optimisations: Optimisations::ALL };
-    attempts.until_proven(path, &mut rewriter, SiteChoice::EveryLoad(reach), BTreeSet::new(), &mut |_| {})
+    let which = SiteChoice::EveryLoad(reach);
+    attempts.until_proven(path, &mut rewriter, which, BTreeSet::new(), clock, &mut |_| {})
+}
+
+/// Rewrites a file in a mode that needs no plan, and has it checked.
+pub fn in_mode(
+    path: &Path,
+    data: &[u8],
+    debug: Option<&[u8]>,
+    mode: Mode<'_>,
+) -> Result<Rewritten, TwinsError> {
+    let mut clock = PhaseClock::start();
+    let mut rewriter = rewriter(path, data, debug, &mut clock)?;
+    let ended = &mut |phase: &'static str| clock.ended(phase);
+    let mut rewritten = rewriter.rewrite_observed(mode, ended).map_err(|why| refused(path, &why))?;
+    clock.begin();
+    proof::check(data, &rewritten.bytes)
+        .map_err(|why| TwinsError::Unproven { path: path.display().to_string(), why: why.to_string() })?;
+    clock.ended(PROOF);
+    rewritten.coverage.phases = clock.take();
+    Ok(rewritten)
 }
 
 /// The rewritten file of a module in its role; `rewriter` has read it, if any has yet. `step` hears
@@ -157,8 +184,18 @@ pub(crate) fn kept(cache: &Cache, plan: &Plan, module: &PlannedModule) -> Option
 /// What makes files, and what proves them.
 const VERSIONS: [u32; 2] = [proof::VERSION, twin_format::VERSION];
 
-fn rewriter<'d>(path: &Path, data: &'d [u8], debug: Option<&'d [u8]>) -> Result<Rewriter<'d>, TwinsError> {
-    Rewriter::of(data, debug).map_err(|why| refused(path, &why))
+/// What the phase is called in which a rewritten file is checked.
+const PROOF: &str = "proof";
+
+fn rewriter<'d>(
+    path: &Path,
+    data: &'d [u8],
+    debug: Option<&'d [u8]>,
+    clock: &mut PhaseClock,
+) -> Result<Rewriter<'d>, TwinsError> {
+    let rewriter = Rewriter::of(data, debug).map_err(|why| refused(path, &why))?;
+    clock.ended("read and decode");
+    Ok(rewriter)
 }
 
 pub(crate) fn refused(path: &Path, why: &twin::TwinError) -> TwinsError {
@@ -204,6 +241,7 @@ impl Attempts {
         rewriter: &mut Rewriter<'_>,
         mut which: SiteChoice,
         mut spins: BTreeSet<u64>,
+        mut clock: PhaseClock,
         step: &mut dyn FnMut(Activity),
     ) -> Result<Planned, TwinsError> {
         let unproven = |why: String| TwinsError::Unproven { path: path.display().to_string(), why };
@@ -224,15 +262,20 @@ impl Attempts {
                 Phase { name: "earlier attempts".to_owned(), nanos: begin.elapsed().as_nanos() as u64 };
             let mode = mode(self.role, self.quantum, &sites);
             step(Activity::Rewrite);
-            let mut rewritten = rewriter.rewrite(mode).map_err(|why| refused(path, &why))?;
+            clock.begin();
+            let ended = &mut |phase: &'static str| clock.ended(phase);
+            let mut rewritten = rewriter.rewrite_observed(mode, ended).map_err(|why| refused(path, &why))?;
             step(Activity::Prove);
-            let written = Instant::now();
-            let Err(why) = checker.check(&rewritten.bytes) else {
-                let phases = &mut rewritten.coverage.phases;
-                phases.push(Phase { name: "proof".to_owned(), nanos: written.elapsed().as_nanos() as u64 });
+            clock.begin();
+            let checked = checker.check(&rewritten.bytes);
+            clock.ended(PROOF);
+            // Those of an attempt that fails go into the time of earlier attempts.
+            let mut phases = clock.take();
+            let Err(why) = checked else {
                 if !save_all_at.is_empty() || !dropped.is_empty() {
                     phases.push(earlier);
                 }
+                rewritten.coverage.phases = phases;
                 return Ok(Planned { rewritten, save_all_at: save_all_at.len(), dropped });
             };
             let proof::Refusal::Wrong { violations, .. } = &why else {
@@ -309,6 +352,7 @@ impl Recipe {
         &self,
         module: &PlannedModule,
         rewriter: &mut Rewriter<'_>,
+        clock: PhaseClock,
         step: &mut dyn FnMut(Activity),
     ) -> Result<Planned, TwinsError> {
         if cache::checksum(rewriter.data()) != module.content {
@@ -317,7 +361,14 @@ impl Recipe {
         let which = SiteChoice::Listed(self.sites.clone());
         let Self { role, quantum, width, optimisations, .. } = *self;
         let attempts = Attempts { role, quantum, width, optimisations };
-        attempts.until_proven(&records::path_of(&module.path), rewriter, which, self.spins.clone(), step)
+        attempts.until_proven(
+            &records::path_of(&module.path),
+            rewriter,
+            which,
+            self.spins.clone(),
+            clock,
+            step,
+        )
     }
 
     fn make(
@@ -325,14 +376,16 @@ impl Recipe {
         module: &PlannedModule,
         read: Option<&mut Rewriter<'_>>,
         step: &mut dyn FnMut(Activity),
-    ) -> Result<Made, TwinsError> {
+    ) -> Result<Made<Note>, TwinsError> {
         let refused = |why: String| TwinsError::Refused { path: module.path.clone(), why };
+        let mut clock = PhaseClock::start();
         let planned = if let Some(rewriter) = read {
-            self.proven(module, rewriter, step)?
+            self.proven(module, rewriter, clock, step)?
         } else {
             let path = records::path_of(&module.path);
             let data = std::fs::read(&path).map_err(|e| refused(records::plain(&e)))?;
-            self.proven(module, &mut rewriter(&path, &data, None)?, step)?
+            let mut rewriter = rewriter(&path, &data, None, &mut clock)?;
+            self.proven(module, &mut rewriter, clock, step)?
         };
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         if planned.rewritten.coverage.needs_linux_5_18 && is_older(&kernel, (5, 18)) {

@@ -6,10 +6,10 @@ use super::modules::{module_of, needs_copy, without_path};
 use super::participants::{LeftAlone, Participants};
 use super::planning::Planning;
 use super::rewritten_file::RewrittenFile;
-use crate::cache::Cache;
 use crate::progress::Counter;
 use crate::rewrite::{self, TwinsError};
 use records::plan::Plan;
+use store::cache::Cache;
 use units::Progress;
 
 /// All rewritten files of a harvest, kept in place as long as this lives.

@@ -3,8 +3,8 @@
 use super::error::SessionError;
 use super::modules::without_path;
 use super::participants::{LeftAlone, Participants};
-use crate::cache::Checksums;
 use crate::find::candidates::{in_module, look_through};
+use crate::find::checksums::Checksums;
 use crate::find::names;
 use crate::plan::Subject;
 use crate::rewrite;

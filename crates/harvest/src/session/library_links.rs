@@ -7,12 +7,12 @@
 
 use super::participants::Participants;
 use super::rewritten_file::{RewrittenFile, entry};
-use crate::cache::Cache;
 use crate::find::libraries::{self, Libraries};
 use crate::find::library::LinkedLibrary;
 use crate::find::linked::Chosen;
 use crate::find::program::Program;
 use crate::launch::Module;
+use store::cache::Cache;
 
 use records::plan::Role;
 use std::io;

@@ -24,18 +24,18 @@ pub use error::{FailureKind, SessionError};
 pub use participants::{Commands, Copies, LeftAlone, NO_OUTPUT, Participants, WantedScavenger};
 pub use prepared::Prepared;
 
-use crate::cache::{Cache, checksum};
 use crate::find::linked::Wanted;
-use crate::machine_record::{self, Costs, MachinePrices};
-use crate::plan::prices::Pricing;
+use crate::machine_prices::{self, Costs, MachinePrices};
 use crate::plan::{self, ProfiledRates, Wishes};
 use crate::progress::notice;
+use model::prices::Pricing;
 use modules::module_of;
 use planning::Planning;
 use records::plan::Plan;
 use records::profile::Profile;
 use std::path::PathBuf;
 use std::time::Duration;
+use store::cache::{Cache, checksum};
 use terms::Terms;
 use units::Progress;
 
@@ -91,7 +91,7 @@ pub fn prepare(
             if *costs == Costs::Usual {
                 measure_costs();
             }
-            let MachinePrices { prices, damaged } = machine_record::read_prices(costs)?;
+            let MachinePrices { prices, damaged } = machine_prices::read_prices(costs)?;
             // A dry run's explanation says it.
             if let Some(damaged) = damaged.filter(|_| !request.dry_run) {
                 notice(

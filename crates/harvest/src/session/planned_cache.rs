@@ -3,9 +3,9 @@
 
 use super::input::InputFile;
 use super::terms::Terms;
-use crate::cache::{Cache, Key, Made};
 use records::plan::PlannedModule;
 use std::ffi::OsStr;
+use store::cache::{Cache, Key, Made};
 
 /// Of an entry's file.
 const NAME: &str = "planned";

@@ -5,15 +5,15 @@ use super::files::RewrittenFiles;
 use super::modules::{has_yields, is_of, module_of, needs_copy};
 use super::participants::{LeftAlone, Participants};
 use super::rewritten_file::entry;
-use crate::cache::{Cache, Entry};
 use crate::find::program::{Program, ProgramError};
 use crate::launch::{self, Homes, Inherited, Outcome, Running, Snapshot, signals};
-use crate::plan::prices::Pricing;
-use crate::rewrite;
+use crate::rewrite::{self, Entry};
+use model::prices::Pricing;
 use records::plan::{Plan, PlannedModule, Prices, Role};
 use records::run::Refused;
 use std::path::Path;
 use std::time::Duration;
+use store::cache::Cache;
 
 /// A plan with rewritten files for all programs, which are kept in place as long as this lives.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! A rewritten file of a harvest, and how it is found.
 
-use crate::cache::Entry;
+use crate::rewrite::Entry;
 use records::plan::Role;
 use std::path::{Path, PathBuf};
 

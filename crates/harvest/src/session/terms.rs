@@ -1,9 +1,9 @@
 //! What all files are planned with.
 
-use crate::cache::Cache;
 use crate::plan::{ProfiledRates, Wishes};
 use records::plan::Prices;
 use std::time::Duration;
+use store::cache::Cache;
 
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'t> {

@@ -2,66 +2,20 @@
 
 use super::{Segment, program_headers};
 use crate::elf::bytes::{u16_at, u64_at};
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::ops::Range;
 
-/// The contents of a file, but for those of its last segment of code, which are zeros and take no
-/// memory: in a rewritten file that is most of it, and says nothing that its tables do not.
-pub fn read_without_last_code(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let size = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-    let mut data = vec![0; size];
-    let hole = last_code(&file, &mut data).map_or(0..0, |code| {
-        let begin = (code.offset as usize).min(size);
-        begin..(begin + code.file_size as usize).min(size)
-    });
-    file.read_exact_at(&mut data[..hole.start], 0)?;
-    file.read_exact_at(&mut data[hole.end..], hole.end as u64)?;
-    Ok(data)
-}
-
-/// By the program headers, which are read into their place.
-fn last_code(file: &File, data: &mut [u8]) -> Option<Segment> {
+/// Where the last segment of code lies in a file as large as `data`. Its headers are all that is
+/// needed: `read` puts what lies at an offset of the file into the place that it is given, which is
+/// at the same offset of `data`.
+pub fn last_code(data: &mut [u8], read: impl Fn(&mut [u8], u64) -> Option<()>) -> Option<Range<usize>> {
     const HEADER: usize = 64;
     const ENTRY: usize = 56;
-    file.read_exact_at(data.get_mut(..HEADER)?, 0).ok()?;
+    read(data.get_mut(..HEADER)?, 0)?;
     let (at, count) = (u64_at(data, 32)? as usize, u16_at(data, 56)?);
     let table = data.get_mut(at..at.checked_add(ENTRY * usize::from(count))?)?;
-    file.read_exact_at(table, at as u64).ok()?;
+    read(table, at as u64)?;
     let segments = program_headers(data).ok()?;
     let code = segments.into_iter().rfind(Segment::is_executable)?;
-    code.offset.checked_add(code.file_size).filter(|&end| end <= data.len() as u64)?;
-    Some(code)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Image;
-
-    #[test]
-    fn all_is_there_but_the_last_code() {
-        let own = std::env::current_exe().unwrap();
-        let (all, most) = (std::fs::read(&own).unwrap(), read_without_last_code(&own).unwrap());
-        let image = Image::parse(&most).unwrap();
-        let code = image.loads().iter().rfind(|load| load.is_executable()).unwrap();
-        let (begin, end) = (code.offset as usize, (code.offset + code.file_size) as usize);
-        assert!(end - begin > 4096 && most[begin..end].iter().all(|&byte| byte == 0));
-        assert!(most[..begin] == all[..begin] && most[end..] == all[end..]);
-    }
-
-    #[test]
-    fn what_is_no_such_file_is_read_whole() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let mut wrong = own[..256].to_vec();
-        wrong[32..40].fill(0xff); // headers far behind the end
-        for contents in [&b""[..], b"text", &own[..100], &wrong] {
-            std::fs::write(file.path(), contents).unwrap();
-            assert_eq!(read_without_last_code(file.path()).unwrap(), contents);
-        }
-        assert!(read_without_last_code(Path::new("/nowhere")).is_err());
-    }
+    let end = code.offset.checked_add(code.file_size).filter(|&end| end <= data.len() as u64)?;
+    Some(code.offset as usize..end as usize)
 }

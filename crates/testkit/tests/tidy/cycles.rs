@@ -24,13 +24,13 @@ static PATH: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b((?:crate|super)\b(?:::super\b)*)::([a-zA-Z_{*])").expect("a pattern"));
 
 /// The module that a file below `src/` is.
-fn module_of(path: &str) -> String {
+pub(crate) fn module_of(path: &str) -> String {
     let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
     if path == "lib" || path == "main" { TOP.to_owned() } else { path.replace('/', "::") }
 }
 
 /// The code alone: no comments, no tests at its end.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let mut lines = Vec::new();
     let all: Vec<&str> = text.lines().collect();
     for (number, line) in all.iter().enumerate() {
@@ -47,7 +47,7 @@ fn code(text: &str) -> String {
 }
 
 /// All paths of a tree of names as in `a::{b, c::{d}}`, up to where it ends.
-fn paths(tree: &str) -> Vec<Vec<String>> {
+pub(crate) fn paths(tree: &str) -> Vec<Vec<String>> {
     let (mut found, mut prefix, mut open) = (Vec::new(), Vec::<String>::new(), Vec::<usize>::new());
     let mut word = String::new();
     let mut characters = tree.chars().peekable();

@@ -10,6 +10,7 @@ mod links;
 mod pages;
 mod pending;
 mod prose;
+mod pure;
 mod rooms;
 mod shell;
 mod source;

@@ -10,7 +10,15 @@ struct Room {
     may_use: BTreeSet<String>,
     everything: bool,
     unsafe_allowed: bool,
-    built: bool,
+    pure: bool,
+    state: State,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Planned,
+    Built,
 }
 
 type Rooms = BTreeMap<String, Room>;
@@ -23,15 +31,16 @@ fn table(architecture: &str) -> Rooms {
     let mut rooms = Rooms::new();
     for line in architecture.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [name, _, uses, state] = cells[..] else { panic!("four cells are needed: {line}") };
+        let [name, holds, uses, state] = cells[..] else { panic!("four cells are needed: {line}") };
         let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
         let room = Room {
             may_use: quoted(uses).into_iter().collect(),
             everything: uses == "everything",
             unsafe_allowed: name.contains('⚠'),
-            built: match state {
-                "built" => true,
-                "planned" => false,
+            pure: holds.ends_with("; pure"),
+            state: match state {
+                "built" => State::Built,
+                "planned" => State::Planned,
                 other => panic!("'{other}' is neither built nor planned: {line}"),
             },
         };
@@ -58,7 +67,7 @@ fn complaints_about(rooms: &Rooms, name: &str, manifest: &Table) -> Vec<String> 
         return vec![format!("crates/{name} has no row in ARCHITECTURE.md")];
     };
     let mut complaints = Vec::new();
-    if !room.built {
+    if room.state == State::Planned {
         complaints.push(format!("crates/{name} exists, but ARCHITECTURE.md calls it planned"));
     }
     for (section, for_tests) in
@@ -85,6 +94,15 @@ fn rooms() -> Rooms {
     table(&fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md"))
 }
 
+/// The names of those that are called pure.
+pub(crate) fn pure() -> Vec<String> {
+    rooms()
+        .into_iter()
+        .filter(|(_, room)| room.pure && room.state == State::Built)
+        .map(|(name, _)| name)
+        .collect()
+}
+
 fn crates() -> Vec<String> {
     let entries = fs::read_dir(root().join("crates")).expect("the crates");
     let mut names: Vec<_> = entries
@@ -106,7 +124,7 @@ fn arrows_only_point_down() {
         complaints.extend(complaints_about(&rooms, name, &manifest));
     }
     for (name, room) in &rooms {
-        if room.built && !crates.contains(name) {
+        if room.state == State::Built && !crates.contains(name) {
             complaints.push(format!("ARCHITECTURE.md calls {name} built, but crates/{name} is not there"));
         }
         if room.may_use.iter().any(|used| !rooms.contains_key(used)) {
@@ -137,10 +155,11 @@ fn unsafe_is_forbidden_outside_its_rooms() {
 #[test]
 fn forbidden_edges_are_seen() {
     let rooms = table(
-        "| `lab` ⚠ | x | `kernels`, `host` | built |\n| `kernels` | x | `units` | built |\n| `units` | x | nothing | built |\n\
+        "| `lab` ⚠ | x | `kernels`, `host` | built |\n| `kernels` | x; pure | `units` | built |\n| `units` | x | nothing | built |\n\
          | `cli` | x | everything | built |\n| `host` | x | `units` | planned |\n",
     );
     assert!(rooms["lab"].unsafe_allowed && !rooms["kernels"].unsafe_allowed);
+    assert!(rooms["kernels"].pure && !rooms["lab"].pure);
     let about = |name: &str, manifest: &str| complaints_about(&rooms, name, &manifest.parse().unwrap());
     assert!(about("lab", "[dependencies]\nkernels = 1\nunits = 1\nserde = 1").is_empty());
     assert_eq!(about("units", "[dependencies]\nkernels = 1").len(), 1);

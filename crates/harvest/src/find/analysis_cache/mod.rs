@@ -4,12 +4,13 @@
 //! Kept is what does not hang on where the file lies, what is wanted of a plan, or what memory
 //! costs.
 
-use crate::cache::{Cache, Checksums, Entry, Key, Made};
+use crate::find::checksums::Checksums;
 use crate::plan::{Candidate, Function, Saved, Subject};
 use records::plan::{LoadClass, Prefetch, Role, Spin};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
+use store::cache::{Cache, Entry, Key, Made};
 
 /// Of an entry's file.
 const NAME: &str = "seen";

@@ -1,8 +1,7 @@
 use super::seen as seen_by;
 use super::*;
-use crate::cache::Checksums;
-use crate::cache::integrity;
 use crate::find::candidates::look_through;
+use crate::find::checksums::Checksums;
 use std::process::Command;
 
 fn seen(cache: &Cache, path: &str, role: Role, data: &[u8]) -> Result<Subject, image::ImageError> {
@@ -34,7 +33,7 @@ fn kept(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn what_was_seen_once_is_the_same_again() {
     let directory = tempfile::tempdir().unwrap();
-    let cache = Cache::at(directory.path(), crate::cache::LIMIT).unwrap();
+    let cache = Cache::at(directory.path(), store::cache::LIMIT).unwrap();
     let data = library();
     for role in [Role::Primary, Role::Scavenger] {
         let looked = look_through("x.so", role, &data, None).unwrap();
@@ -57,17 +56,13 @@ fn what_was_seen_once_is_the_same_again() {
 #[test]
 fn what_cannot_be_kept_can_still_be_seen() {
     let directory = tempfile::tempdir().unwrap();
-    let cache = Cache::at(&directory.path().join("cache"), crate::cache::LIMIT).unwrap();
+    let cache = Cache::at(&directory.path().join("cache"), store::cache::LIMIT).unwrap();
     let data = library();
     let looked = look_through("x.so", Role::Primary, &data, None).unwrap();
     // Rows that are none, though their checksum is right.
-    seen(&cache, "x.so", Role::Primary, &data).unwrap();
-    let file = kept(&directory.path().join("cache")).remove(0);
-    let note = file.with_file_name("note.json");
-    let text = std::fs::read_to_string(&note).unwrap();
-    let text = text.replace(&integrity::of(&std::fs::read(&file).unwrap()), &integrity::of(b"[1]"));
-    std::fs::write(&note, text).unwrap();
-    std::fs::write(&file, "[1]").unwrap();
+    let key = key(Role::Primary, &Checksums::of(&data, None));
+    let wrong = || Ok::<_, std::io::Error>(Made { bytes: b"[1]".to_vec(), ..to_keep(&looked)? });
+    assert!(!cache.get(&key, OsStr::new(NAME), wrong).unwrap().cached);
     assert_eq!(seen(&cache, "x.so", Role::Primary, &data).unwrap(), looked);
     // No cache any more.
     std::fs::remove_dir_all(directory.path().join("cache")).unwrap();

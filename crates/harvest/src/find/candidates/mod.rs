@@ -72,7 +72,7 @@ pub fn in_module(path: &str, role: Role, data: &[u8], module: &Module<'_>, liven
         path: path.to_owned(),
         role,
         build_id: module.image.build_id().map(image::elf::bytes::hex),
-        content: crate::cache::checksum(data),
+        content: store::cache::checksum(data),
         size: Bytes(data.len() as u64),
         functions: module.units.len(),
         accesses,

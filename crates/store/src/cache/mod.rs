@@ -17,30 +17,20 @@
 //! is removed and made again.
 
 mod eviction;
-pub(crate) mod integrity;
+mod integrity;
 
+use crate::directory::{self, NO_DIRECTORY};
 use eviction::NOTE;
-use image::elf::bytes::hex;
-use records::plan::Counts;
-use records::run::Proof;
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Gleaner's directory in the user's cache directory: `~/.cache/gleaner`; `None` where there is no
-/// home.
-pub fn user_directory() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("gleaner"))
-}
 
 /// What an entry is found by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,33 +62,16 @@ pub fn checksum(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Those of a file and of its separate debug information, if it has some: by them it is found what
-/// was seen of the file, and planned for it.
-pub(crate) struct Checksums {
-    pub(crate) data: String,
-    pub(crate) debug: String,
-}
-
-impl Checksums {
-    pub(crate) fn of(data: &[u8], debug: Option<&[u8]>) -> Self {
-        Self { data: checksum(data), debug: debug.map(checksum).unwrap_or_default() }
-    }
-}
-
-/// What is known of a rewritten file besides its bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Note {
-    pub counts: Counts,
-    pub proof: Proof,
-    /// Sites that could not be made, by address, and why.
-    pub left_out: BTreeMap<u64, String>,
-    /// What else there is to say about it.
-    pub remark: Option<String>,
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// A file to be kept, with what is known of it besides its bytes.
 #[derive(Clone, Debug)]
-pub struct Made<N = Note> {
+pub struct Made<N> {
     pub bytes: Vec<u8>,
     pub note: N,
 }
@@ -113,7 +86,7 @@ struct Written<N> {
 
 /// A file in its place, kept there as long as this lives.
 #[derive(Debug)]
-pub struct Entry<N = Note> {
+pub struct Entry<N> {
     pub file: PathBuf,
     pub note: N,
     /// It was there already.
@@ -146,44 +119,17 @@ pub struct Cache {
 /// Rewritten files take no more than this, unless they are in use.
 pub const LIMIT: u64 = 2 << 30;
 
-/// Makes this directory, and makes sure that no other user can put files into it: it is ours alone,
-/// and so is its parent, in which another user could put another directory in its place. The parent
-/// may be root's or sticky.
-pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
-    let named = |at: &Path, e: &io::Error| {
-        io::Error::new(e.kind(), format!("{}: {}", at.display(), records::plain(e)))
-    };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|e| named(directory, &e))?;
-    let own = rustix::process::geteuid().as_raw();
-    let check = |at: &Path, is_safe: &dyn Fn(&fs::Metadata) -> bool| {
-        let metadata = fs::metadata(at).map_err(|e| named(at, &e))?;
-        if is_safe(&metadata) { Ok(()) } else { Err(named(at, &io::Error::other("others may write to it"))) }
-    };
-    check(directory, &|it| it.uid() == own && it.mode() & OTHERS_WRITE == 0)?;
-    let parent = directory.canonicalize().map_err(|e| named(directory, &e))?;
-    check(parent.parent().unwrap_or(Path::new("/")), &|it| {
-        [own, ROOT].contains(&it.uid()) && (it.mode() & OTHERS_WRITE == 0 || it.mode() & STICKY != 0)
-    })
-}
-
-const ROOT: u32 = 0;
-/// Bits of a directory's mode: group or others may write to it; they may not rename or remove what
-/// is not theirs.
-const OTHERS_WRITE: u32 = 0o022;
-const STICKY: u32 = 0o1000;
-
 impl Cache {
     /// The user's. Not to be had where there is no home, where others could put files into it, or
     /// where nothing may be run from.
     pub fn of_user() -> io::Result<Self> {
-        let directory =
-            user_directory().ok_or_else(|| io::Error::other("neither XDG_CACHE_HOME nor HOME is set"))?;
+        let directory = directory::of_user().ok_or_else(|| io::Error::other(NO_DIRECTORY))?;
         Self::at(&directory.join("twins"), LIMIT)
     }
 
     /// One in this directory, which is made if it is not there.
     pub fn at(directory: &Path, limit: u64) -> io::Result<Self> {
-        private_directory(directory)?;
+        directory::make_private(directory)?;
         may_run_from(directory)?;
         Ok(Self { directory: directory.to_owned(), limit, temporary: None })
     }
@@ -200,11 +146,12 @@ impl Cache {
     }
 
     /// A directory of this run's beside the entries.
-    pub(crate) fn unfinished(&self) -> io::Result<tempfile::TempDir> {
+    pub fn unfinished(&self) -> io::Result<tempfile::TempDir> {
         tempfile::Builder::new().prefix(eviction::UNFINISHED).tempdir_in(&self.directory)
     }
 
-    pub(crate) fn directory(&self) -> &Path {
+    /// In which the entries lie.
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 
@@ -241,7 +188,7 @@ impl Cache {
     }
 
     /// A sound entry, in use from now on.
-    pub(crate) fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
+    pub fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
         let place = self.place(key);
         let in_use = File::open(&place).ok()?;
         flock(&in_use, FlockOperation::LockShared).ok()?;
@@ -330,21 +277,16 @@ pub fn name_of(file: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn made(text: &str) -> Made {
-        Made {
-            bytes: text.as_bytes().to_vec(),
-            note: Note {
-                counts: Counts::default(),
-                proof: Proof::Proven { by: String::new() },
-                left_out: BTreeMap::new(),
-                remark: None,
-            },
-        }
+    type Note = BTreeMap<u64, String>;
+
+    fn made(text: &str) -> Made<Note> {
+        Made { bytes: text.as_bytes().to_vec(), note: Note::from([(7, text.to_owned())]) }
     }
 
-    fn get(cache: &Cache, part: &str, text: &str) -> Entry {
+    fn get(cache: &Cache, part: &str, text: &str) -> Entry<Note> {
         let key = Key::of(&[part.as_bytes()]);
         cache.get::<io::Error, Note>(&key, OsStr::new("prog"), || Ok(made(text))).unwrap()
     }
@@ -357,6 +299,7 @@ mod tests {
         let second = get(&cache, "a", "never made");
         assert_eq!((first.cached, second.cached, &first.file), (false, true, &second.file));
         assert_eq!(fs::read(&second.file).unwrap(), b"one");
+        assert_eq!((first.note, second.note), (made("one").note, made("one").note));
         assert_eq!(second.file.file_name().unwrap(), "prog");
         assert_eq!(fs::metadata(&second.file).unwrap().mode() & 0o777, 0o700);
         assert!(!get(&cache, "b", "two").cached);

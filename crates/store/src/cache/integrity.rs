@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use twox_hash::XxHash3_128;
 
-pub(crate) fn of(bytes: &[u8]) -> String {
+pub(super) fn of(bytes: &[u8]) -> String {
     told(XxHash3_128::oneshot(bytes))
 }
 

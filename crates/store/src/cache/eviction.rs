@@ -57,18 +57,11 @@ pub(super) fn shrink_to(directory: &Path, limit: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cache, Entry, Key, Made, Note};
-    use records::{plan::Counts, run::Proof};
+    use super::super::{Cache, Entry, Key, Made};
     use std::ffi::OsStr;
 
-    fn get(cache: &Cache, key: &str) -> Entry {
-        let note = Note {
-            counts: Counts::default(),
-            proof: Proof::Proven { by: String::new() },
-            left_out: <_>::default(),
-            remark: None,
-        };
-        let make = || Ok::<_, std::io::Error>(Made { bytes: vec![0; 4000], note });
+    fn get(cache: &Cache, key: &str) -> Entry<()> {
+        let make = || Ok::<_, std::io::Error>(Made { bytes: vec![0; 4000], note: () });
         cache.get(&Key::of(&[key.as_bytes()]), OsStr::new("prog"), make).unwrap()
     }
 

@@ -1,17 +1,19 @@
 //! What a profile is weighed by: the sizes of this machine's caches and what a yield costs on it,
 //! as `gleaner measure` found them, or as the kernel claims and as common machines have them.
 
-use harvest::machine_record;
-use harvest::plan::prices::{assumed, from_machine, typical_yield};
-use insight::level::CacheSizes;
-use insight::probes::latency::Latencies;
+use crate::level::CacheSizes;
+use crate::probes::latency::Latencies;
 use model::predict::MeasuredCurve;
+use model::prices::{assumed, from_machine, typical_yield};
 use records::Document;
 use records::host::{CacheKind, Host};
 use records::machine::Machine;
+use std::path::Path;
 use units::{Bytes, Estimate};
 
-pub(super) struct Weights {
+/// By what figures of a profile are modelled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
     pub caches: CacheSizes,
     pub yield_cycles: Estimate,
     pub latencies: Latencies,
@@ -24,13 +26,8 @@ const LEVELS: [&str; 4] = ["L1", "L2", "L3", "DRAM"];
 const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0, levels: [None; 4], by_area: None };
 
 impl Weights {
-    pub(super) fn of(host: &Host) -> Self {
-        let record = machine_record::usual_place().and_then(|path| {
-            let document: Document<Machine> = records::read(&path).ok()?;
-            // A record that was brought from another machine tells nothing of this one.
-            let is_of_here = document.body.host.processor.name.get() == host.processor.name.get();
-            is_of_here.then_some((path, document))
-        });
+    /// Those of this host, by a machine record of it, if there is one, and where that lies.
+    pub fn of(host: &Host, record: Option<(&Path, &Document<Machine>)>) -> Self {
         let claimed = claimed(host);
         let Some((path, document)) = record else {
             let prices = assumed("there is no machine record of this host");
@@ -46,7 +43,7 @@ impl Weights {
             l2: measured(1).or(claimed.l2),
             l3: measured(2).or(claimed.l3),
         };
-        Self { caches, yield_cycles: typical_yield(&from_machine(&path, &document)), latencies }
+        Self { caches, yield_cycles: typical_yield(&from_machine(path, document)), latencies }
     }
 }
 
@@ -85,4 +82,39 @@ fn claimed(host: &Host) -> CacheSizes {
         found.and_then(|cache| cache.size.value())
     };
     CacheSizes { l1: size(1), l2: size(2), l3: size(3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded() -> Document<Machine> {
+        let path = testkit::root().join("crates/records/fixtures/machine.v1.full-run-zen4-guest.json.gz");
+        let (file, mut bytes) = (std::fs::read(path).unwrap(), Vec::new());
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&file[..]), &mut bytes).unwrap();
+        records::parse(&bytes).unwrap()
+    }
+
+    #[test]
+    fn a_record_of_this_host_weighs_its_profiles() {
+        let document = recorded();
+        let host = document.body.host.clone();
+        let weights = Weights::of(&host, Some((Path::new("machine.json"), &document)));
+        let latencies = &weights.latencies;
+        assert!((1.0..1.2).contains(&latencies.l1_ns) && latencies.by_area.is_some());
+        // Between the last cache, at 14.5 ns, and memory, at 143 ns.
+        assert!((45.0..46.0).contains(&latencies.memory_from_ns), "{latencies:?}");
+        let caches = [weights.caches.l1, weights.caches.l2, weights.caches.l3];
+        assert!(caches.windows(2).all(|pair| pair[0].is_some() && pair[0] < pair[1]), "{caches:?}");
+        let measured = typical_yield(&from_machine(Path::new("machine.json"), &document));
+        assert_eq!(weights.yield_cycles, measured);
+    }
+
+    #[test]
+    fn without_a_record_common_machines_weigh_them() {
+        let host = recorded().body.host;
+        let weights = Weights::of(&host, None);
+        assert_eq!((weights.latencies, weights.caches), (USUAL, claimed(&host)));
+        assert_eq!(weights.yield_cycles, typical_yield(&assumed("a test")));
+    }
 }

@@ -218,24 +218,33 @@ fn price_pollution(prices: &mut Prices) {
 }
 
 /// The arithmetic on prices. A price that is not resolved counts as nothing; the plan names it.
-pub(crate) trait Pricing {
+pub trait Pricing {
+    /// What a load costs that no cache holds, and the name of the level that serves it.
     fn miss(&self) -> (String, Estimate);
+
+    /// The cheapest switch that was priced and saves at least so much; where none does, the
+    /// dearest.
     fn yield_cost(&self, live: u32, flags: bool, vectors: u32) -> Estimate;
+
+    /// What a load costs that the first cache holds.
     fn hit(&self) -> Estimate;
+
+    /// How many misses are served at once in a loop whose iterations are independent and have this
+    /// many instructions: one for each iteration that fits into the reorder buffer, up to the
+    /// misses that the core can have in flight.
     fn at_once(&self, round: u32) -> Estimate;
+
+    /// Cycles of the core's clock.
     fn cycles_in(&self, seconds: f64) -> f64;
 }
 
 impl Pricing for Prices {
-    /// What a load costs that no cache holds.
     fn miss(&self) -> (String, Estimate) {
         let last =
             self.levels.iter().rev().find_map(|level| Some((level.name.clone(), level.cycles.estimate()?)));
         last.unwrap_or_else(|| (String::new(), Estimate::exact(0.0)))
     }
 
-    /// The cheapest switch that was priced and saves at least so much; where none does, the
-    /// dearest.
     fn yield_cost(&self, live: u32, flags: bool, vectors: u32) -> Estimate {
         let priced = || self.yields.iter().filter_map(|row| Some((row, row.cycles.estimate()?)));
         let by_value = |a: &Estimate, b: &Estimate| a.value.total_cmp(&b.value);
@@ -251,9 +260,6 @@ impl Pricing for Prices {
         self.levels.iter().find_map(|level| level.cycles.estimate()).unwrap_or(Estimate::exact(0.0))
     }
 
-    /// How many misses are served at once in a loop whose iterations are independent and have this
-    /// many instructions: one for each iteration that fits into the reorder buffer, up to the
-    /// misses that the core can have in flight.
     fn at_once(&self, round: u32) -> Estimate {
         let known = self.overlap.estimate().zip(self.reach.estimate());
         known.map_or(Estimate::exact(1.0), |(most, reach)| {

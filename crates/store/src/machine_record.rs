@@ -1,36 +1,35 @@
-//! The machine record: the one that is named, or the one in the user's cache directory, where
-//! `gleaner measure` leaves it and where it replaces an older one unless that is better. Where
-//! there is none, a harvest measures shortly, once, what plans need, and leaves that beside it.
+//! The machine record in the user's cache directory: `gleaner measure` leaves it there, where it
+//! replaces an older one unless that is better, and other verbs find it there. Where there is none,
+//! a harvest measures shortly, once, what plans need, and leaves that beside it.
 
-use crate::cache::{private_directory, user_directory};
-use crate::plan::prices::{assumed, from_machine};
+use crate::directory::{self, NO_DIRECTORY};
+use model::prices::from_machine;
+use records::Document;
 use records::host::Host;
 use records::machine::Machine;
-use records::plan::Prices;
-use records::{Document, ReadError};
 use std::path::{Path, PathBuf};
 
-/// Where `gleaner measure` leaves its record, and where a harvest looks for it:
+/// Where `gleaner measure` leaves its record, and where other verbs look for it:
 /// `~/.cache/gleaner/machine.json`; `None` if neither `XDG_CACHE_HOME` nor HOME is set.
 pub fn usual_place() -> Option<PathBuf> {
-    Some(user_directory()?.join("machine.json"))
+    Some(directory::of_user()?.join("machine.json"))
+}
+
+/// The record that `gleaner measure` left, and where it lies, if it is sound and of this host. One
+/// that was brought from another machine tells nothing of this one.
+pub fn of_host(host: &Host) -> Option<(PathBuf, Document<Machine>)> {
+    of_host_at(usual_place()?, host)
+}
+
+fn of_host_at(path: PathBuf, host: &Host) -> Option<(PathBuf, Document<Machine>)> {
+    let document: Document<Machine> = records::read(&path).ok()?;
+    let is_of_here = document.body.host.processor.name.get() == host.processor.name.get();
+    is_of_here.then_some((path, document))
 }
 
 /// Where a harvest leaves what it measured itself since there was no machine record.
 fn short_place() -> Option<PathBuf> {
-    Some(user_directory()?.join("prices.json"))
-}
-
-const NO_DIRECTORY: &str = "neither XDG_CACHE_HOME nor HOME is set";
-
-/// What prices come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Costs {
-    /// The record in its usual place, or what was measured for a harvest; else they are assumed.
-    #[default]
-    Usual,
-    Of(PathBuf),
-    Assumed,
+    Some(directory::of_user()?.join("prices.json"))
 }
 
 /// Whether `gleaner measure` has left a record, sound or not.
@@ -44,7 +43,14 @@ pub fn short_is_missing(host: &Host) -> bool {
 }
 
 fn short_record() -> Option<Document<Machine>> {
-    records::read(&short_place()?).ok()
+    short().map(|(_, record)| record)
+}
+
+/// What was measured shortly, and where it lies, if it is there and sound.
+pub fn short() -> Option<(PathBuf, Document<Machine>)> {
+    let path = short_place()?;
+    let record = records::read(&path).ok()?;
+    Some((path, record))
 }
 
 /// Leaves what was measured shortly where the next harvest finds it, if it has all that plans need:
@@ -68,44 +74,6 @@ fn processor(host: &Host) -> [Option<&String>; 2] {
     [host.processor.name.get(), host.processor.microarchitecture.get()]
 }
 
-/// The prices of a plan, from a machine record if there is one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MachinePrices {
-    pub prices: Prices,
-    /// Why the record in the usual place could not be used.
-    pub damaged: Option<String>,
-}
-
-/// Reads prices from the record that was named, which must be sound. Without a name, reads the
-/// record in the usual place; if that is damaged, or there is none at all, the prices are assumed.
-pub fn read_prices(costs: &Costs) -> Result<MachinePrices, ReadError> {
-    let read = |path: &Path| Ok(from_machine(path, &records::read::<Machine>(path)?));
-    match costs {
-        Costs::Of(path) => return Ok(MachinePrices { prices: read(path)?, damaged: None }),
-        Costs::Assumed => return Ok(MachinePrices { prices: assumed("--assume-costs"), damaged: None }),
-        Costs::Usual => {}
-    }
-    let Some(path) = usual_place() else {
-        let why = format!("no directory for a machine record ({NO_DIRECTORY})");
-        return Ok(MachinePrices { prices: assumed(why), damaged: None });
-    };
-    if !path.exists() {
-        let short = short_place().zip(short_record());
-        let prices = short.map_or_else(
-            || assumed(format!("no machine record in {}", path.display())),
-            |(path, record)| from_machine(&path, &record),
-        );
-        return Ok(MachinePrices { prices, damaged: None });
-    }
-    Ok(match read(&path) {
-        Ok(prices) => MachinePrices { prices, damaged: None },
-        Err(error) => {
-            let why = error.to_string();
-            MachinePrices { prices: assumed(why.clone()), damaged: Some(why) }
-        }
-    })
-}
-
 /// What became of a new record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
@@ -116,7 +84,7 @@ pub enum Kept {
     Nowhere(String),
 }
 
-/// Leaves the record where a harvest looks for it.
+/// Leaves the record where other verbs look for it.
 pub fn keep(document: &Document<Machine>) -> Kept {
     match usual_place() {
         Some(path) => keep_at(&path, document),
@@ -133,8 +101,8 @@ fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
 }
 
 fn write(path: &Path, document: &Document<Machine>) -> Kept {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    if let Err(why) = private_directory(directory) {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    if let Err(why) = directory::make_private(parent) {
         return Kept::Nowhere(records::plain(&why));
     }
     match records::write_atomically(path, document) {
@@ -193,6 +161,20 @@ mod tests {
         assert_eq!(keep_at(&path, &elsewhere), Kept::Written(path.clone()));
         std::fs::write(&path, "damaged").unwrap();
         assert_eq!(keep_at(&path, &record()), Kept::Written(path));
+    }
+
+    #[test]
+    fn a_record_of_another_processor_is_not_of_this_host() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("machine.json");
+        let mut host = whole().body.host;
+        assert_eq!(of_host_at(path.clone(), &host), None);
+        std::fs::write(&path, "damaged").unwrap();
+        assert_eq!(of_host_at(path.clone(), &host), None);
+        records::write_atomically(&path, &whole()).unwrap();
+        assert_eq!(of_host_at(path.clone(), &host), Some((path.clone(), whole())));
+        host.processor.name = Fact::Known("another".to_owned());
+        assert_eq!(of_host_at(path, &host), None);
     }
 
     #[test]

@@ -1,0 +1,21 @@
+//! Where things lie on disk from run to run: all below Gleaner's directory in the user's cache
+//! directory.
+//!
+//! ```text
+//!  ~/.cache/gleaner       or $XDG_CACHE_HOME/gleaner
+//!    machine.json         what `gleaner measure` found: the record that other verbs take
+//!    prices.json          what a harvest measured shortly, since that was not there
+//!    twins                rewritten files and analyses, by what they were made from
+//! ```
+//!
+//! - [`directory`]: that directory, which no other user may write to
+//! - [`machine_record`]: the two records: found, and replaced by better ones
+//! - [`cache`]: entries that are made once, by one process, and whole
+//!
+//! To keep another kind of thing: if it can be made again from what it was made from, an entry of
+//! the [`cache`], with a key of all that it hangs on; else a file with a function for its place.
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod directory;
+pub mod machine_record;
