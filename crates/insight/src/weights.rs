@@ -1,7 +1,7 @@
 //! What a profile is weighed by: the sizes of this machine's caches and what a yield costs on it,
 //! as `gleaner measure` found them, or as the kernel claims and as common machines have them.
 
-use crate::level::CacheSizes;
+use crate::data::level::CacheSizes;
 use crate::probes::latency::Latencies;
 use model::predict::MeasuredCurve;
 use model::prices::{assumed, from_machine, typical_yield};

@@ -1,10 +1,10 @@
 //! A record's body as JSON, and from JSON to its type, with the place of what does not fit.
 //!
-//! serde's derived code is generic over the reader. One reader for all records, used only inside this
-//! crate, keeps one copy of that code in the binary; it calls a visitor only by the ways in which
-//! JSON can answer, so there is less of it than for a reader of any format (a structure is always an
-//! object, never a list of its fields' values). The place of a fault
-//! (`levels[2].latency.ns`) is put together on the way back, so nothing is kept on the way in.
+//! serde's derived code is generic over the reader. One reader for all records, used only inside
+//! this crate, keeps one copy of that code in the binary; it calls a visitor only by the ways in
+//! which JSON can answer, so there is less of it than for a reader of any format (a structure is
+//! always an object, never a list of its fields' values). The place of a fault
+//! (`levels[2].latency.ns`) is put together on the way back: nothing is kept on the way in.
 
 use serde::Serialize;
 use serde::de::{
@@ -360,9 +360,9 @@ mod tests {
         Along { what: char },
     }
 
-    /// What serde_json makes of it is right.
-    fn is_as_by_serde_json(json: Value) -> Result<Whole, String> {
-        let (own, theirs) = (read::<Whole>(&json), serde_json::from_value::<Whole>(json.clone()));
+    /// What `serde_json` makes of it is right.
+    fn is_as_by_serde_json(json: &Value) -> Result<Whole, String> {
+        let (own, theirs) = (read::<Whole>(json), serde_json::from_value::<Whole>(json.clone()));
         match (&own, &theirs) {
             (Ok(own), Ok(theirs)) => assert_eq!(own, theirs, "{json}"),
             (Err(own), Err(theirs)) => assert_eq!(own.what, theirs.to_string(), "{json}"),
@@ -380,10 +380,10 @@ mod tests {
             "yes": true,
             "unknown": {"a": [1.5]},
         });
-        let whole = is_as_by_serde_json(json).unwrap();
+        let whole = is_as_by_serde_json(&json).unwrap();
         assert_eq!(whole.way.len(), 4);
         assert_eq!(whole.rest, Some(Rest { yes: true }));
-        assert!(is_as_by_serde_json(json!({"number": 255})).unwrap().rest.is_none());
+        assert!(is_as_by_serde_json(&json!({"number": 255})).unwrap().rest.is_none());
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
             (json!({"number": 1, "way": [{"along": {"what": "xy"}}]}), "way[0].along.what"),
             (json!({"number": 1, "way": [{"along": {}, "out": 1}]}), "way[0]"),
         ] {
-            let told = is_as_by_serde_json(json.clone()).unwrap_err();
+            let told = is_as_by_serde_json(&json).unwrap_err();
             assert!(told.starts_with(&format!("at {place}: ")), "{json}: {told}");
         }
     }

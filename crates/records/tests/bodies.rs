@@ -1,6 +1,6 @@
-//! Bodies of records are read as serde_json reads them: the committed records, and each of them with
-//! one of its values replaced or left out. A list in place of a structure is refused, where serde_json
-//! takes its elements for the fields in their order.
+//! Bodies of records are read as `serde_json` reads them: the committed records, and each of them
+//! with one of its values replaced or left out. A list in place of a structure is refused, where
+//! `serde_json` takes its elements for the fields in their order.
 
 use gleaner_records::{Misfit, Record, machine, plan, profile, read_any, reproduction, run, tour};
 use serde::de::DeserializeOwned;
@@ -49,7 +49,7 @@ fn leave_out(body: &mut Value, way: &[Step]) {
     }
 }
 
-/// A list where a structure should be: serde_json takes its elements for the fields.
+/// A list where a structure should be: `serde_json` takes its elements for the fields.
 fn is_list(misfit: &Misfit) -> bool {
     misfit.what.starts_with("invalid type: sequence, expected ")
 }

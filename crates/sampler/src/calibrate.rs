@@ -11,6 +11,7 @@ use insight::share::measured_share;
 use lab::rng::Rng;
 use lab::stats::median_interval;
 use records::profile::Calibration;
+use records::run::Refused;
 use std::time::{Duration, Instant};
 use units::{Quantity, Unit};
 
@@ -25,6 +26,8 @@ const LASTS: Duration = Duration::from_millis(300);
 const LONGEST: Duration = Duration::from_millis(1200);
 /// Steps with the clock, and as many without: some milliseconds each.
 const STEPS: u64 = 40_000;
+/// Less than this is not sharp enough to name a load by one sample.
+const SHARP: f64 = 0.9;
 
 /// Runs a chain of loads through a large area, by turns with the clock and without. Counts how many
 /// samples land exactly one instruction behind the load, and how much longer the loop takes.
@@ -103,4 +106,20 @@ pub(crate) fn counted(sampled: impl Iterator<Item = u64>, behind_load: u64) -> C
         samples: sampled.len() as u64,
         ..Calibration::unresolved(NOT_PROBED)
     }
+}
+
+/// Says so where samples do not land sharply enough.
+pub(crate) fn not_sharp(calibration: &Calibration) -> Option<Refused> {
+    let sharp = calibration.one_behind.value();
+    if sharp.is_some_and(|share| share >= SHARP) {
+        return None;
+    }
+    let how = sharp.map_or("not known".to_owned(), |share| format!("{:.0}%", 100.0 * share));
+    Some(Refused {
+        what: "naming loads".to_owned(),
+        why: format!(
+            "samples of a known load that land right behind it: {how}; loads named here may be neighbours of those that stall"
+        ),
+        would_help: None,
+    })
 }

@@ -16,7 +16,8 @@
 //! partly       a large file, read in part while the program runs
 //! request      what to profile and how
 //! overhead     what that took from the program
-//! session      all of it, one run
+//! method/      what differs by what takes the samples
+//! session/     all of it, one run
 //! hardware/    the same of loads that the hardware samples
 //! perf_data/   the same from a file of `perf record`
 //! ```
@@ -31,6 +32,7 @@ mod files;
 mod frequency;
 pub mod hardware;
 mod made_code;
+mod method;
 mod overhead;
 mod partly;
 mod perf;

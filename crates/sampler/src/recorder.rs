@@ -12,9 +12,9 @@ use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use crate::signals::reader::Reader;
-use insight::address_space::{MappedId, Mapping};
-use insight::tally::{Area, Mapped, Sample, Tally};
-use insight::unwind::{Calls, Unwinder};
+use insight::samples::address_space::{MappedId, Mapping};
+use insight::samples::tally::{Area, Mapped, Sample, Tally};
+use insight::samples::unwind::{Calls, Unwinder};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -35,8 +35,8 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Reads samples from the region, too.
-    pub(crate) fn with_signals(mut self, signals: Option<Reader>) -> Self {
-        self.signals = signals;
+    pub(crate) fn with_signals(mut self, signals: Reader) -> Self {
+        self.signals = Some(signals);
         self
     }
 
@@ -125,7 +125,7 @@ impl Recorder {
             Event::Named { process, thread, name, executed, .. } => {
                 let entry = self.tally.processes.entry(process).or_default();
                 if executed {
-                    entry.space = insight::address_space::AddressSpace::default();
+                    entry.space = insight::samples::address_space::AddressSpace::default();
                     self.tally.heaps.forget(process, time_ns);
                 }
                 if process == thread {

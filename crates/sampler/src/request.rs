@@ -1,9 +1,9 @@
 //! What to profile and how, and why there may be no profile.
 
 use crate::perf::open::now_ns;
-use insight::level::CacheSizes;
+use insight::data::level::CacheSizes;
 use insight::probes::latency::Latencies;
-use insight::tally::Tally;
+use insight::samples::tally::Tally;
 use lab::inherited::Inherited;
 use records::profile::{ProfiledProgram, ProgramEnd, Selected};
 use std::ffi::OsString;

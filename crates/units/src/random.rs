@@ -1,8 +1,7 @@
-//! Small seeded generators: runs are repeatable from the seed in their record, on any version of any
-//! dependency.
+//! Small seeded generators: runs are repeatable from the seed in their record, on any version of
+//! any dependency.
 
-/// SplitMix64 by Steele, Lea and Flood; one addition and a few multiplications a
-/// number.
+/// `SplitMix64` by Steele, Lea and Flood: one addition and a few multiplications a number.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 

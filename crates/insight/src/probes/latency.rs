@@ -1,6 +1,6 @@
 //! What its probes say of a load.
 
-use crate::tally::Probe;
+use crate::samples::tally::Probe;
 use model::predict::MeasuredCurve;
 use records::profile::{Level, Pattern};
 use units::{Estimate, middle_sorted, share};
@@ -232,8 +232,8 @@ fn standard_error(seen: &[(u64, f64)], mean: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heap::AllNear;
-    use crate::tally::{Kept, Sample};
+    use crate::samples::heap::AllNear;
+    use crate::samples::tally::{Kept, Sample};
 
     const TIMING: Timing = Timing {
         ticks_a_ns: 2.0,

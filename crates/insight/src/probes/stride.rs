@@ -2,7 +2,7 @@
 //! of executions that follow one another.
 
 use super::latency::BETWEEN_BURSTS_NS;
-use crate::tally::Probe;
+use crate::samples::tally::Probe;
 use std::collections::HashMap;
 
 /// Steps that are alike before there is a stride.
@@ -38,8 +38,8 @@ pub fn stride(probes: &[Probe]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heap::AllNear;
-    use crate::tally::{Kept, Sample};
+    use crate::samples::heap::AllNear;
+    use crate::samples::tally::{Kept, Sample};
 
     /// Bursts of eight, as probes come.
     fn probes(address: impl Fn(u64) -> u64) -> Vec<Probe> {

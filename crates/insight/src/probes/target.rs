@@ -1,6 +1,6 @@
 //! Which load is behind a sample, and how its address is made up.
 
-use crate::code::{Cause, accesses, waited_at_end};
+use crate::code::cause::{Cause, accesses, waited_at_end};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
 use image::Image;
 use image::unwind::starts::Starts;

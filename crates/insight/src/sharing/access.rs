@@ -1,6 +1,6 @@
 //! One access to data.
 
-use crate::registers::Registers;
+use crate::samples::registers::Registers;
 
 /// An access, or the samples of one.
 #[derive(Clone, Copy, Debug, PartialEq)]

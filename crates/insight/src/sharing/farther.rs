@@ -7,7 +7,7 @@
 use super::access::Access;
 use super::gathered::Gathered;
 use super::together::together;
-use crate::footprint::LINE_BYTES;
+use crate::data::footprint::LINE_BYTES;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A load's samples in lines that were seen to be written elsewhere. Both are sampled, so that many

@@ -1,12 +1,12 @@
 //! Accesses from the samples that were kept: of all loads and stores that the core waited for.
 
 use super::access::{Access, Moment};
-use crate::code::{Code, accesses, writes};
-use crate::data_address::{DataAddress, data_address};
-use crate::heap;
-use crate::objects::{Found, Object, Objects};
-use crate::source::Source;
-use crate::tally::Kept;
+use crate::code::cause::{Code, accesses, writes};
+use crate::code::source::Source;
+use crate::data::data_address::{DataAddress, address_ahead, data_address};
+use crate::data::objects::{Found, Object, Objects};
+use crate::samples::heap;
+use crate::samples::tally::Kept;
 use iced_x86::{Instruction, Mnemonic, OpAccess, Register, UsedMemory};
 use std::collections::{BTreeMap, HashMap};
 use units::{Avma, Estimate, Svma};
@@ -28,6 +28,32 @@ pub(crate) struct By {
     pub is_farther: bool,
     /// It locks its line: it waits for all stores before it, even if the line is private.
     pub locks: bool,
+}
+
+impl By {
+    /// An instruction by its function and its line.
+    pub(crate) fn named(source: Option<&Source<'_>>, address: Svma) -> Self {
+        let frames = source.map(|source| source.frames(address)).unwrap_or_default();
+        let line = frames.first().and_then(|frame| frame.line.as_ref());
+        Self {
+            function: frames.last().and_then(|frame| frame.function.clone()),
+            file: line.map(|line| line.file.clone()),
+            line: line.map(|line| line.line),
+            ..Self::default()
+        }
+    }
+}
+
+/// The object that an address lies in, with where it begins if it is one of several of its name.
+pub(crate) fn object_at(objects: &Objects<'_, '_>, kept: &Kept, at: Avma) -> Option<(Object, u64)> {
+    match objects.found(kept, at) {
+        Found::Object(object) => Some((object, 0)),
+        Found::Allocation(object, _) | Found::OneOfMany(object, _) => {
+            Some((object, heap::holder(&kept.near, at.0).map_or(0, heap::Near::start)))
+        }
+        Found::NotChosen(object) => Some((object?, 0)),
+        Found::Nothing => None,
+    }
 }
 
 /// Memory that was not there when a thread accessed it.
@@ -105,7 +131,7 @@ impl Gathered {
     ) {
         let Some(instruction) = source.code.instruction(address) else { return };
         // These registers are those in front of it: what it overwrites is as it was.
-        let told = |kept: &Kept| Some((*kept, read_at(&instruction, kept)?));
+        let told = |kept: &Kept| Some((*kept, address_ahead(&instruction, &kept.sample.registers?).ok()?));
         let known: Vec<(Kept, u64)> = kept.iter().filter_map(told).collect();
         if known.is_empty() {
             return;
@@ -133,32 +159,17 @@ impl Gathered {
     }
 
     fn named(&mut self, source: &Source<'_>, address: Svma, samples: u64) -> u32 {
-        let frames = source.frames(address);
-        let line = frames[0].line.as_ref();
         self.by.push(By {
-            function: frames.last().and_then(|frame| frame.function.clone()),
-            file: line.map(|line| line.file.clone()),
-            line: line.map(|line| line.line),
             unit: source.code.module.unit_at(address).map(|unit| (source.file.what, unit)),
             samples,
-            listed: None,
-            each: None,
-            is_farther: false,
             locks: locks(source.code.instruction(address)),
+            ..By::named(Some(source), address)
         });
         self.by.len() as u32 - 1
     }
 
     fn object(&mut self, objects: &Objects<'_, '_>, kept: &Kept, at: u64) -> Option<u32> {
-        let (object, start) = match objects.found(kept, Avma(at)) {
-            Found::Object(object) => (object, 0),
-            Found::Allocation(object, _) | Found::OneOfMany(object, _) => {
-                (object, heap::holder(&kept.near, at).map_or(0, heap::Near::start))
-            }
-            Found::NotChosen(object) => (object?, 0),
-            Found::Nothing => return None,
-        };
-        let key = (object, start);
+        let key = object_at(objects, kept, Avma(at))?;
         if let Some(&number) = self.numbers.get(&key) {
             return Some(number);
         }
@@ -167,22 +178,6 @@ impl Gathered {
         self.numbers.insert(key, number);
         Some(number)
     }
-}
-
-/// The address that an instruction accesses, by the registers in front of it.
-fn read_at(instruction: &Instruction, kept: &Kept) -> Option<u64> {
-    let registers = kept.sample.registers?;
-    let [memory] = accesses(instruction)[..] else { return None };
-    if memory.segment() == Register::FS || memory.segment() == Register::GS {
-        return None;
-    }
-    if instruction.is_ip_rel_memory_operand() {
-        let distance = memory.displacement().wrapping_sub(instruction.ip());
-        return Some(registers.ip.0.wrapping_add(distance));
-    }
-    let (base, index) = (registers.value(memory.base())?, registers.value(memory.index())?);
-    let scaled = index.wrapping_mul(u64::from(memory.scale()));
-    Some(base.wrapping_add(scaled).wrapping_add(memory.displacement()))
 }
 
 /// Whether an instruction is atomic: by its prefix, or as an exchange with memory always is.

@@ -9,7 +9,7 @@
 
 use super::access::Access;
 use super::together::together;
-use crate::footprint::LINE_BYTES;
+use crate::data::footprint::LINE_BYTES;
 use std::collections::BTreeMap;
 
 /// What threads do to one another on a line.

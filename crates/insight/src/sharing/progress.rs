@@ -116,7 +116,7 @@ fn speed(steps: &[f64], way: f64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registers::Registers;
+    use crate::samples::registers::Registers;
 
     /// A thread that is sampled each 250 µs; RSI counts down by `speed` a sample, RCX goes round.
     fn run(thread: u32, from: u64, samples: u64, speed: u64) -> Vec<Moment> {

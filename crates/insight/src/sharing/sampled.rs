@@ -13,7 +13,7 @@
 
 use super::gathered::By;
 use super::says::FARTHER;
-use crate::footprint::LINE_BYTES;
+use crate::data::footprint::LINE_BYTES;
 use records::profile::{Finding, FindingKind, Level, LinePart, SharedLine, Sharing};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Estimate, Quantity, Unit};

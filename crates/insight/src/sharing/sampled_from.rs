@@ -1,13 +1,12 @@
 //! Loads and stores that the hardware sampled, with the code and the data that they belong to.
 
-use super::gathered::By;
+use super::gathered::{By, object_at};
 use super::sampled::{Names, Seen, Shared, shared};
-use crate::accesses::{AccessKind, KeptAccess};
-use crate::code::accesses;
-use crate::heap;
-use crate::objects::{Found, Objects};
-use crate::source::Source;
-use crate::tally::Kept;
+use crate::code::cause::accesses;
+use crate::code::source::Source;
+use crate::data::objects::Objects;
+use crate::samples::accesses::{AccessKind, KeptAccess};
+use crate::samples::tally::Kept;
 use records::profile::Level;
 use std::collections::HashMap;
 use units::{Avma, Svma};
@@ -40,14 +39,7 @@ impl Sampled {
             _ => USUAL_BYTES,
         };
         let by = self.by.len() as u32;
-        let frames = source.map(|source| source.frames(address)).unwrap_or_default();
-        let line = frames.first().and_then(|frame| frame.line.as_ref());
-        self.by.push(By {
-            function: frames.last().and_then(|frame| frame.function.clone()),
-            file: line.map(|line| line.file.clone()),
-            line: line.map(|line| line.line),
-            ..By::default()
-        });
+        self.by.push(By::named(source, address));
         for (kept_access, weight) in all {
             let access = &kept_access.access;
             let Some(at) = access.address.filter(|at| at.0 != 0) else { continue };
@@ -69,14 +61,8 @@ impl Sampled {
     }
 
     fn object(&mut self, objects: &Objects<'_, '_>, kept: &Kept, at: Avma) -> Option<u32> {
-        let key = match objects.found(kept, at) {
-            Found::Object(object) => (object.name, 0),
-            Found::Allocation(object, _) | Found::OneOfMany(object, _) => {
-                (object.name, heap::holder(&kept.near, at.0).map_or(0, heap::Near::start))
-            }
-            Found::NotChosen(object) => (object?.name, 0),
-            Found::Nothing => return None,
-        };
+        let (object, start) = object_at(objects, kept, at)?;
+        let key = (object.name, start);
         let number = self.objects.len() as u32;
         let known = *self.numbers.entry(key.clone()).or_insert(number);
         if known == number {

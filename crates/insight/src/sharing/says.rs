@@ -351,7 +351,7 @@ fn sharing(kind: Kind) -> Sharing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::Object;
+    use crate::data::objects::Object;
 
     /// Two threads that each write their own bytes of a line, `apart` bytes from one another, and a
     /// sample each 300 µs.

@@ -6,10 +6,12 @@
 //! process is left.
 
 use super::region::{ClockSettings, Region, ticks_are_steady};
+use crate::perf::open::cpus;
+use crate::request::{Request, Subject};
 use heap::layout::VARIABLE;
 use heap::library::RECORDER;
 use image::elf::bytes::{u16_at, u32_at, u64_at};
-use insight::tally::Tally;
+use insight::samples::tally::Tally;
 use records::run::Refused;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use std::ffi::{CString, OsStr, OsString};
@@ -166,6 +168,21 @@ fn is_dynamic(head: &[u8]) -> Result<(), String> {
         Ok(())
     } else {
         Err("the program is linked statically: no library comes into it".to_owned())
+    }
+}
+
+/// What tells of the allocations of the program that is asked for, or why nothing does.
+pub(crate) fn for_allocations(request: &Request) -> (Option<Preload>, Option<Refused>) {
+    match &request.subject {
+        _ if !request.finds_out.allocations => (None, None),
+        Subject::Process(_) => (
+            None,
+            Some(refused("known only of programs that the profiler starts, not of those it attaches to")),
+        ),
+        Subject::Command(words) => match Preload::of(words, cpus().len(), None) {
+            Ok(preload) => (Some(preload), None),
+            Err(why) => (None, Some(refused(why))),
+        },
     }
 }
 

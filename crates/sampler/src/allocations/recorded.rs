@@ -2,11 +2,11 @@
 
 use super::region::{Copied, Region, Told, What};
 use crate::files;
-use insight::address_space::{MappedId, Place};
-use insight::heap::Allocated;
-use insight::sites::SiteId;
-use insight::tally::{Sample, Tally};
-use insight::unwind::Unwinder;
+use insight::samples::address_space::{MappedId, Place};
+use insight::samples::heap::Allocated;
+use insight::samples::sites::SiteId;
+use insight::samples::tally::{Sample, Tally};
+use insight::samples::unwind::Unwinder;
 use std::collections::{HashMap, HashSet, VecDeque};
 use units::Avma;
 

@@ -3,12 +3,13 @@
 use crate::perf::open::{AccessEvent, Holds};
 use crate::perf_data::accesses;
 use crate::perf_data::attributes::Attributes as RawAttributes;
-use crate::perf_data::records::RawRecord;
+use crate::perf_data::records::{RawRecord, in_order, kind};
 use crate::perf_data::role::Role;
 use crate::perf_data::sample::{RawSample, user_part};
-use insight::accesses::Access;
-use insight::registers::Registers;
-use insight::tally::Sample;
+use image::elf::bytes::{u32_at, u64_at};
+use insight::samples::accesses::Access;
+use insight::samples::registers::Registers;
+use insight::samples::tally::Sample;
 use records::profile::Backend;
 use units::Avma;
 
@@ -82,13 +83,6 @@ impl Event {
     }
 }
 
-const LOST: u32 = 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-const SAMPLE: u32 = 9;
-const MMAP2: u32 = 10;
-
 /// In a record's `misc`: which mode the sample was taken in; that a name comes from an `exec`.
 const MODE: u16 = 7;
 const MODE_KERNEL: u16 = 1;
@@ -96,62 +90,57 @@ const COMM_EXEC: u16 = 1 << 13;
 /// In the rights of a mapping.
 const RIGHT_TO_EXECUTE: u32 = 4;
 
-const HEADER_BYTES: usize = 8;
 /// What ends every record but samples: process, thread, time.
 const IDENTITY_BYTES: usize = 16;
 
 /// All records of these bytes, which begin with one, from an event that holds this. Records of
 /// other kinds are left out, and what is cut off at the end, too.
-pub(crate) fn events(mut bytes: &[u8], holds: Holds) -> Vec<Event> {
+pub(crate) fn events(bytes: &[u8], holds: Holds) -> Vec<Event> {
     let mut found = Vec::new();
-    while let Some(header) = bytes.get(..HEADER_BYTES) {
-        let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-        let misc = u16::from_le_bytes([header[4], header[5]]);
-        let size = usize::from(u16::from_le_bytes([header[6], header[7]]));
-        if size < HEADER_BYTES {
-            break;
-        }
-        let Some(body) = bytes.get(HEADER_BYTES..size) else { break };
+    for record in in_order(bytes) {
         match holds {
-            Holds::Accesses(event) if kind == SAMPLE => access(event, misc, body, &mut found),
-            _ => found.extend(event(kind, misc, body, holds)),
+            Holds::Accesses(event) if record.kind == kind::SAMPLE => access(event, &record, &mut found),
+            _ => found.extend(event(&record, holds)),
         }
-        bytes = &bytes[size..];
     }
     found
 }
 
-fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
-    let fields = Fields { body };
-    if kind == SAMPLE {
-        return sample(misc, fields, holds);
+fn event(record: &RawRecord<'_>, holds: Holds) -> Option<Event> {
+    let body = record.body;
+    if record.kind == kind::SAMPLE {
+        return sample(record, holds);
     }
     let own = body.len().checked_sub(IDENTITY_BYTES)?;
-    let time_ns = fields.u64(own + 8)?;
+    let time_ns = u64_at(body, own + 8)?;
     let text = |from: usize| -> Option<Vec<u8>> {
         let bytes = body.get(from..own)?;
         Some(bytes.split(|&byte| byte == 0).next().unwrap_or(&[]).to_vec())
     };
-    Some(match kind {
-        LOST if matches!(holds, Holds::Stacks(_)) => Event::LostStacks { count: fields.u64(8)?, time_ns },
-        LOST => Event::Lost { count: fields.u64(8)?, time_ns },
-        COMM => Event::Named {
-            process: fields.u32(0)?,
-            thread: fields.u32(4)?,
+    Some(match record.kind {
+        kind::LOST if matches!(holds, Holds::Stacks(_)) => {
+            Event::LostStacks { count: u64_at(body, 8)?, time_ns }
+        }
+        kind::LOST => Event::Lost { count: u64_at(body, 8)?, time_ns },
+        kind::COMM => Event::Named {
+            process: u32_at(body, 0)?,
+            thread: u32_at(body, 4)?,
             name: text(8)?,
-            executed: misc & COMM_EXEC != 0,
+            executed: record.misc & COMM_EXEC != 0,
             time_ns,
         },
-        EXIT if fields.u32(0)? == fields.u32(8)? => Event::Ended { process: fields.u32(0)?, time_ns },
-        FORK => Event::Forked { process: fields.u32(0)?, parent: fields.u32(4)?, time_ns },
-        MMAP2 => Event::Mapped(NewMapping {
-            process: fields.u32(0)?,
-            start: fields.u64(8)?,
-            bytes: fields.u64(16)?,
-            offset: fields.u64(24)?,
-            device: (fields.u32(32)?, fields.u32(36)?),
-            inode: fields.u64(40)?,
-            executable: fields.u32(56)? & RIGHT_TO_EXECUTE != 0,
+        kind::EXIT if u32_at(body, 0)? == u32_at(body, 8)? => {
+            Event::Ended { process: u32_at(body, 0)?, time_ns }
+        }
+        kind::FORK => Event::Forked { process: u32_at(body, 0)?, parent: u32_at(body, 4)?, time_ns },
+        kind::MMAP2 => Event::Mapped(NewMapping {
+            process: u32_at(body, 0)?,
+            start: u64_at(body, 8)?,
+            bytes: u64_at(body, 16)?,
+            offset: u64_at(body, 24)?,
+            device: (u32_at(body, 32)?, u32_at(body, 36)?),
+            inode: u64_at(body, 40)?,
+            executable: u32_at(body, 56)? & RIGHT_TO_EXECUTE != 0,
             name: text(64)?,
             time_ns,
         }),
@@ -160,11 +149,11 @@ fn event(kind: u32, misc: u16, body: &[u8], holds: Holds) -> Option<Event> {
 }
 
 /// An access that the hardware sampled, and its callers.
-fn access(event: AccessEvent, misc: u16, body: &[u8], found: &mut Vec<Event>) {
+fn access(event: AccessEvent, record: &RawRecord<'_>, found: &mut Vec<Event>) {
     const EXACT: u16 = 1 << 14;
-    let record = RawRecord { kind: SAMPLE, misc, body, trace: &[] };
+    let misc = record.misc;
     let role = if event.backend == Backend::Ibs { Role::Ibs } else { Role::Pebs };
-    let Some(raw) = accesses_of(event, &record).filter(|_| misc & EXACT != 0) else { return };
+    let Some(raw) = accesses_of(event, record).filter(|_| misc & EXACT != 0) else { return };
     let in_kernel = misc & MODE == MODE_KERNEL;
     let Some(access) = accesses::of_sample(&raw, role, in_kernel, raw.period.unwrap_or(1)) else { return };
     found.push(Event::Access(access));
@@ -193,17 +182,18 @@ pub(crate) fn accesses_of<'b>(event: AccessEvent, record: &RawRecord<'b>) -> Opt
 const REGISTERS_AT: usize = 32;
 const REGISTER_COUNT: usize = 17;
 
-fn sample(misc: u16, fields: Fields<'_>, holds: Holds) -> Option<Event> {
+fn sample(record: &RawRecord<'_>, holds: Holds) -> Option<Event> {
     const NO_REGISTERS: u64 = 0;
-    let registers = match fields.u64(24)? {
+    let body = record.body;
+    let registers = match u64_at(body, 24)? {
         NO_REGISTERS => None,
-        _ => Some(registers(fields)?),
+        _ => Some(registers(body)?),
     };
     let sample = Sample {
-        process: fields.u32(8)?,
-        thread: fields.u32(12)?,
-        time_ns: fields.u64(16)?,
-        in_kernel: misc & MODE == MODE_KERNEL,
+        process: u32_at(body, 8)?,
+        thread: u32_at(body, 12)?,
+        time_ns: u64_at(body, 16)?,
+        in_kernel: record.misc & MODE == MODE_KERNEL,
         ip: registers.map(|registers| registers.ip),
         registers,
     };
@@ -212,23 +202,23 @@ fn sample(misc: u16, fields: Fields<'_>, holds: Holds) -> Option<Event> {
     }
     // The stack: room for it in bytes, that room, and how many bytes of it were copied.
     let size_at = REGISTERS_AT + if registers.is_some() { 8 * REGISTER_COUNT } else { 0 };
-    let room = usize::try_from(fields.u64(size_at)?).ok()?;
+    let room = usize::try_from(u64_at(body, size_at)?).ok()?;
     let stack = if room == 0 {
         &[][..]
     } else {
         let start = size_at + 8;
-        let copied = usize::try_from(fields.u64(start.checked_add(room)?)?).ok()?;
-        fields.body.get(start..start.checked_add(copied.min(room))?)?
+        let copied = usize::try_from(u64_at(body, start.checked_add(room)?)?).ok()?;
+        body.get(start..start.checked_add(copied.min(room))?)?
     };
     Some(Event::Stack(sample, stack.to_vec()))
 }
 
 /// In a sample the registers stand in the order of their bits in the mask; in instructions they
 /// have other numbers.
-fn registers(fields: Fields<'_>) -> Option<Registers> {
+fn registers(body: &[u8]) -> Option<Registers> {
     /// The numbers of AX, BX, CX, DX, SI, DI, BP, SP.
     const NUMBERS: [usize; 8] = [0, 3, 1, 2, 6, 7, 5, 4];
-    let at = |index: usize| fields.u64(REGISTERS_AT + 8 * index);
+    let at = |index: usize| u64_at(body, REGISTERS_AT + 8 * index);
     let mut general = [0; 16];
     for (index, number) in NUMBERS.into_iter().enumerate() {
         general[number] = at(index)?;
@@ -240,32 +230,10 @@ fn registers(fields: Fields<'_>) -> Option<Registers> {
     Some(Registers { general, ip: Avma(ip) })
 }
 
-/// The words of a record.
-#[derive(Clone, Copy)]
-struct Fields<'b> {
-    body: &'b [u8],
-}
-
-impl Fields<'_> {
-    fn u32(&self, at: usize) -> Option<u32> {
-        Some(u32::from_le_bytes(self.body.get(at..at + 4)?.try_into().ok()?))
-    }
-    fn u64(&self, at: usize) -> Option<u64> {
-        Some(u64::from_le_bytes(self.body.get(at..at + 8)?.try_into().ok()?))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-        let mut bytes = kind.to_le_bytes().to_vec();
-        bytes.extend(misc.to_le_bytes());
-        bytes.extend(((HEADER_BYTES + body.len()) as u16).to_le_bytes());
-        bytes.extend(body);
-        bytes
-    }
+    use crate::perf_data::records::record;
 
     fn words(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -275,13 +243,13 @@ mod tests {
     fn samples_hold_registers_by_their_numbers() {
         let mut body = words(&[0x40_1003, 7 << 32 | 5, 99, 2]);
         body.extend(words(&[10, 13, 11, 12, 16, 17, 15, 14, 0x40_1003, 18, 19, 20, 21, 22, 23, 24, 25]));
-        let found = events(&record(SAMPLE, 2, &body), Holds::Registers);
+        let found = events(&record(kind::SAMPLE, 2, &body), Holds::Registers);
         let Event::Sample(sample) = &found[0] else { panic!("{found:?}") };
         assert_eq!((sample.process, sample.thread, sample.time_ns, sample.in_kernel), (5, 7, 99, false));
         let registers = sample.registers.unwrap();
         assert_eq!(registers.general, std::array::from_fn(|number| number as u64 + 10));
         assert_eq!(registers.ip, Avma(0x40_1003));
-        let none = events(&record(SAMPLE, 1, &words(&[1, 2, 3, 0])), Holds::Registers);
+        let none = events(&record(kind::SAMPLE, 1, &words(&[1, 2, 3, 0])), Holds::Registers);
         assert!(matches!(&none[0], Event::Sample(s) if s.in_kernel && s.registers.is_none()), "{none:?}");
     }
 
@@ -290,14 +258,14 @@ mod tests {
         let mut body = words(&[0x40_1003, 7 << 32 | 5, 99, 2]);
         body.extend(words(&[1; REGISTER_COUNT]));
         body.extend(words(&[32, 0xa, 0xb, 0xc, 0xd, 16]));
-        let found = events(&record(SAMPLE, 2, &body), Holds::Stacks(32));
+        let found = events(&record(kind::SAMPLE, 2, &body), Holds::Stacks(32));
         let Event::Stack(sample, stack) = &found[0] else { panic!("{found:?}") };
         assert_eq!((sample.thread, &stack[..]), (7, &words(&[0xa, 0xb])[..]));
-        let none = events(&record(SAMPLE, 1, &words(&[1, 2, 3, 0, 0])), Holds::Stacks(32));
+        let none = events(&record(kind::SAMPLE, 1, &words(&[1, 2, 3, 0, 0])), Holds::Stacks(32));
         assert!(matches!(&none[0], Event::Stack(s, stack) if s.registers.is_none() && stack.is_empty()));
         let mut too_long = words(&[1, 2, 3, 0, 1 << 40]);
         too_long.extend(words(&[u64::MAX; 8]));
-        assert_eq!(events(&record(SAMPLE, 1, &too_long), Holds::Stacks(32)), []);
+        assert_eq!(events(&record(kind::SAMPLE, 1, &too_long), Holds::Stacks(32)), []);
     }
 
     #[test]
@@ -316,16 +284,16 @@ mod tests {
             name: b"/bin/ls".to_vec(),
             time_ns: 1234,
         };
-        let mut bytes = record(MMAP2, 2, &body);
+        let mut bytes = record(kind::MMAP2, 2, &body);
         let mut body = words(&[5 | 6 << 32]);
         body.extend(b"ls\0\0\0\0\0\0");
         body.extend(words(&[0, 1235]));
-        bytes.extend(record(COMM, COMM_EXEC, &body));
-        bytes.extend(record(FORK, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
+        bytes.extend(record(kind::COMM, COMM_EXEC, &body));
+        bytes.extend(record(kind::FORK, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
         // A thread of a process ends, and the process.
-        bytes.extend(record(EXIT, 0, &words(&[8 | 5 << 32, 9 | 5 << 32, 1, 0, 1236])));
-        bytes.extend(record(EXIT, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
-        bytes.extend(record(LOST, 0, &words(&[1, 42, 0, 1237])));
+        bytes.extend(record(kind::EXIT, 0, &words(&[8 | 5 << 32, 9 | 5 << 32, 1, 0, 1236])));
+        bytes.extend(record(kind::EXIT, 0, &words(&[8 | 5 << 32, 8 | 5 << 32, 1, 0, 1236])));
+        bytes.extend(record(kind::LOST, 0, &words(&[1, 42, 0, 1237])));
         bytes.extend(record(11, 0, &words(&[0, 0, 0])));
         let named =
             Event::Named { process: 5, thread: 6, name: b"ls".to_vec(), executed: true, time_ns: 1235 };
@@ -343,11 +311,11 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_left_out() {
-        let whole = record(LOST, 0, &words(&[1, 42, 0, 1237]));
+        let whole = record(kind::LOST, 0, &words(&[1, 42, 0, 1237]));
         for length in 0..whole.len() {
             assert_eq!(events(&whole[..length], Holds::Registers), []);
         }
-        for kind in [LOST, COMM, FORK, SAMPLE, MMAP2] {
+        for kind in [kind::LOST, kind::COMM, kind::FORK, kind::SAMPLE, kind::MMAP2] {
             for length in 0..80 {
                 for holds in [Holds::Registers, Holds::Stacks(8192)] {
                     let _ = events(&record(kind, 0xffff, &vec![0xff; length]), holds);

@@ -3,3 +3,4 @@
 pub(crate) mod event;
 pub(crate) mod open;
 pub(crate) mod ring;
+pub(crate) mod rings;

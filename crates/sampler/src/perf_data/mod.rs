@@ -43,7 +43,7 @@ use ::records::run::Refused;
 use attributes::DescribedEvent;
 use container::Recording;
 use counting::Counted;
-use insight::level::CacheSizes;
+use insight::data::level::CacheSizes;
 use role::Role;
 use std::io::Read;
 use std::path::Path;

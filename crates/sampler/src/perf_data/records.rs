@@ -57,6 +57,16 @@ pub(crate) fn records(bytes: &[u8]) -> Records<'_> {
     Records { all, left_over: rest.len() }
 }
 
+/// The same, one after the other; what is cut off at the end is left out.
+pub(crate) fn in_order(bytes: &[u8]) -> impl Iterator<Item = RawRecord<'_>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (record, behind) = first(rest)?;
+        rest = behind;
+        Some(record)
+    })
+}
+
 fn first(bytes: &[u8]) -> Option<(RawRecord<'_>, &[u8])> {
     let mut at = Cursor::new(bytes, 0);
     let (kind, misc, size) = (at.u32()?, at.u16()?, at.u16()?);
@@ -111,17 +121,19 @@ pub(crate) fn decompressed(records: &[RawRecord<'_>]) -> Result<Vec<u8>, NotDeco
     Ok(bytes)
 }
 
+/// A record's bytes, for tests.
+#[cfg(test)]
+pub(crate) fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = kind.to_le_bytes().to_vec();
+    bytes.extend(misc.to_le_bytes());
+    bytes.extend(((HEADER_BYTES + body.len()) as u16).to_le_bytes());
+    bytes.extend(body);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
-        let mut bytes = kind.to_le_bytes().to_vec();
-        bytes.extend(misc.to_le_bytes());
-        bytes.extend(((HEADER_BYTES + body.len()) as u16).to_le_bytes());
-        bytes.extend(body);
-        bytes
-    }
 
     #[test]
     fn records_follow_one_another_and_traces_their_record() {

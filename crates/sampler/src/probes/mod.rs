@@ -19,7 +19,7 @@ use crate::allocations::region::Region;
 use crate::perf::open::open_breakpoint;
 use heap::layout::{NO_REGISTER, OWN_ADDRESS, PROBES};
 use insight::probes::target::{Operand, Part};
-use insight::tally::Tally;
+use insight::samples::tally::Tally;
 use process::Processes;
 use records::run::Refused;
 use std::os::fd::OwnedFd;

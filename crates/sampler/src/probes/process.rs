@@ -8,7 +8,7 @@
 
 use crate::partly::Partly;
 use image::Image;
-use insight::tally::{Mapped, Tally};
+use insight::samples::tally::{Mapped, Tally};
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;

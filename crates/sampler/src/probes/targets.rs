@@ -2,9 +2,9 @@
 
 use super::{Armed, Who};
 use crate::files;
-use insight::address_space::{AddressSpace, MappedId, Place};
 use insight::probes::target::{Operand, targets};
-use insight::tally::{PROBES_OF_LOAD, Tally};
+use insight::samples::address_space::{AddressSpace, MappedId, Place};
+use insight::samples::tally::{PROBES_OF_LOAD, Tally};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Avma, FileOffset};
 

@@ -10,13 +10,13 @@ fn read(path: &str) -> Option<String> {
     fs::read_to_string(root().join(path)).ok()
 }
 
-/// The verbs, by their man pages.
+/// The verbs, by their help texts.
 fn verbs() -> Vec<String> {
-    let pages = fs::read_dir(root().join("docs/man")).expect("man pages");
+    let pages = fs::read_dir(root().join("crates/cli/tests/help")).expect("help texts");
     let names = pages.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
     let mut verbs: Vec<String> = names
-        .filter_map(|name| Some(name.strip_prefix("gleaner-")?.strip_suffix(".1")?.to_owned()))
-        .filter(|verb| verb != "help")
+        .filter_map(|name| Some(name.strip_suffix(".txt")?.to_owned()))
+        .filter(|verb| verb != "help" && verb != "gleaner")
         .collect();
     verbs.sort();
     verbs

@@ -1,0 +1,199 @@
+//! The tree of calls with names, as the record has it: nodes of one caller that stand for the same
+//! line are one node, whichever instruction of the line was sampled.
+
+use crate::code::cause::Cause;
+use crate::code::made_code::MadeCode;
+use crate::code::source::{Frames, NamedFrame, Source};
+use crate::samples::address_space::{MappedId, Place};
+use crate::samples::stacks::{Frame, NodeId, ROOT, Stacks};
+use crate::samples::tally::Tally;
+use records::profile::{CallFrame, CallNode, CallTree};
+use std::collections::HashMap;
+use units::Svma;
+
+/// The tree, and who calls each load most often.
+pub(crate) struct Calls {
+    pub tree: CallTree,
+    callers: HashMap<(MappedId, Svma), Callers>,
+}
+
+/// The most frequent callers of a load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Callers {
+    /// The innermost first.
+    pub names: Vec<String>,
+    pub samples: u64,
+    /// Samples with any stack.
+    pub of_samples: u64,
+}
+
+/// More callers of a load than this are for the tree to show.
+const MOST_CALLERS: usize = 16;
+
+impl Calls {
+    pub(crate) fn of(tally: &Tally, sources: &HashMap<u32, Source<'_>>, made: &MadeCode) -> Self {
+        let stacks = &tally.stacks;
+        let mut tree = Building::new(tally, sources, made);
+        let mut built: HashMap<NodeId, Option<usize>> = HashMap::from([(ROOT, None)]);
+        for (id, node) in stacks.nodes() {
+            let caller = built[&node.caller];
+            let at = match node.frame {
+                Frame::Program(program) => tree.program(stacks, program),
+                Frame::Call(place) => tree.place(caller, place),
+            };
+            built.insert(id, Some(at));
+        }
+        let mut by_load: HashMap<(MappedId, Svma), HashMap<Vec<String>, u64>> = HashMap::new();
+        let mut leaves: Vec<_> = stacks.leaves.iter().collect();
+        leaves.sort_unstable_by_key(|(leaf, _)| (leaf.caller, leaf.place, leaf.in_kernel));
+        for (leaf, &samples) in leaves {
+            let caller = built[&leaf.caller];
+            let cause = tree.cause(leaf.place).filter(|_| !leaf.in_kernel);
+            let mut at = tree.place(caller, leaf.place);
+            if leaf.in_kernel {
+                let kernel = CallFrame { function: Some("[kernel]".to_owned()), ..Building::unnamed() };
+                at = tree.node(Some(at), kernel);
+            }
+            let node = &mut tree.nodes[at];
+            node.samples += samples;
+            if let Some(Cause::Load(load)) = cause {
+                node.stall += samples;
+                let names = tree.names_outwards(caller);
+                *by_load.entry((leaf.place.what, load)).or_default().entry(names).or_default() += samples;
+            }
+        }
+        let callers = by_load.into_iter().map(|(load, chains)| (load, most_frequent(chains))).collect();
+        let tree = CallTree {
+            samples: stacks.samples,
+            cut_off: stacks.cut_off,
+            lost: stacks.lost,
+            frames: tree.frames,
+            nodes: tree.nodes,
+        };
+        Self { tree, callers }
+    }
+
+    /// Who calls the function of this load.
+    pub(crate) fn callers(&self, what: u32, load: Svma) -> Option<&Callers> {
+        self.callers.get(&(MappedId(what), load))
+    }
+}
+
+fn most_frequent(chains: HashMap<Vec<String>, u64>) -> Callers {
+    let of_samples = chains.values().sum();
+    let most = chains.into_iter().max_by(|(a, x), (b, y)| x.cmp(y).then_with(|| b.cmp(a)));
+    let (names, samples) = most.unwrap_or_default();
+    Callers { names, samples, of_samples }
+}
+
+/// The tree so far.
+struct Building<'t, 'd> {
+    tally: &'t Tally,
+    sources: &'t HashMap<u32, Source<'d>>,
+    made: &'t MadeCode,
+    frames: Vec<CallFrame>,
+    frame_ids: HashMap<CallFrame, usize>,
+    nodes: Vec<CallNode>,
+    node_ids: HashMap<(Option<usize>, usize), usize>,
+    /// What stands at a place: found once.
+    places: HashMap<Place, Frames>,
+}
+
+impl<'t, 'd> Building<'t, 'd> {
+    fn new(tally: &'t Tally, sources: &'t HashMap<u32, Source<'d>>, made: &'t MadeCode) -> Self {
+        Self {
+            tally,
+            sources,
+            made,
+            frames: Vec::new(),
+            frame_ids: HashMap::new(),
+            nodes: Vec::new(),
+            node_ids: HashMap::new(),
+            places: HashMap::new(),
+        }
+    }
+
+    fn unnamed() -> CallFrame {
+        CallFrame { function: None, module: None, address: None, file: None, line: None, is_inlined: false }
+    }
+
+    fn program(&mut self, stacks: &Stacks, program: u32) -> usize {
+        let name = String::from_utf8_lossy(&stacks.programs[program as usize]).into_owned();
+        self.node(None, CallFrame { function: Some(name), ..Self::unnamed() })
+    }
+
+    /// The node of a place below its caller's, with nodes between them for functions that were
+    /// inlined there.
+    fn place(&mut self, caller: Option<usize>, place: Place) -> usize {
+        let named = self.named(place);
+        let made = self.made.at(self.tally, place);
+        let source = self.sources.get(&place.what.0);
+        let module = source.map_or_else(
+            || match made {
+                Some(made) => made.module.clone(),
+                None => String::from_utf8_lossy(&self.tally.mapped(place.what).name).into_owned(),
+            },
+            |source| source.file.path.clone(),
+        );
+        let address = source.and_then(|source| source.code.module.image.address_of(place.offset));
+        let last = named.len() - 1;
+        let mut at = caller;
+        for (index, frame) in named.into_iter().enumerate().rev() {
+            let frame = CallFrame {
+                function: frame.function,
+                module: Some(module.clone()),
+                address: Some(address.map_or(place.offset.0, |address| address.0)),
+                file: frame.line.as_ref().map(|line| line.file.clone()),
+                line: frame.line.map(|line| line.line),
+                is_inlined: index != last,
+            };
+            at = Some(self.node(at, frame));
+        }
+        at.expect("a place has a frame")
+    }
+
+    fn named(&mut self, place: Place) -> Frames {
+        let (sources, made) = (self.sources, self.made.at(self.tally, place));
+        let find = || {
+            let source = sources.get(&place.what.0)?;
+            let address = source.code.module.image.address_of(place.offset)?;
+            let mut frames = source.frames(address);
+            if let Some(own) = frames.last_mut() {
+                own.function.get_or_insert_with(|| source.start(address));
+            }
+            Some(frames)
+        };
+        let unknown = || vec![NamedFrame { function: made.map(|made| made.name.clone()), line: None }];
+        self.places.entry(place).or_insert_with(|| find().unwrap_or_else(unknown)).clone()
+    }
+
+    /// The node of a frame below its caller's. Frames that differ in their address alone are one.
+    fn node(&mut self, caller: Option<usize>, frame: CallFrame) -> usize {
+        let key = CallFrame { address: frame.address.filter(|_| frame.function.is_none()), ..frame.clone() };
+        let frames = &mut self.frames;
+        let id = *self.frame_ids.entry(key).or_insert_with(|| {
+            frames.push(frame);
+            frames.len() - 1
+        });
+        let nodes = &mut self.nodes;
+        *self.node_ids.entry((caller, id)).or_insert_with(|| {
+            nodes.push(CallNode { caller, frame: id, samples: 0, stall: 0 });
+            nodes.len() - 1
+        })
+    }
+
+    fn cause(&self, place: Place) -> Option<Cause> {
+        let code = &self.sources.get(&place.what.0)?.code;
+        Some(code.cause(code.module.image.address_of(place.offset)?))
+    }
+
+    /// The names of a node and its callers, up to the program.
+    fn names_outwards(&self, from: Option<usize>) -> Vec<String> {
+        let nodes = std::iter::successors(from, |&node| self.nodes[node].caller);
+        let names = nodes.filter(|&node| self.nodes[node].caller.is_some()).map(|node| {
+            let frame = &self.frames[self.nodes[node].frame];
+            frame.function.clone().unwrap_or_else(|| "?".to_owned())
+        });
+        names.take(MOST_CALLERS).collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! What the code around a load tells of how its misses follow one another.
+//!
+//! An address that comes from the same load, one iteration earlier, makes a chain: each miss waits
+//! for the one before. Where no iteration of a loop waits for another, the core runs ahead, and
+//! misses overlap until a queue is full. An address that moves by the same distance makes a stream.
+
+use crate::code::cause::Code;
+use image::loads::{Classes, Rounds, Unit};
+use records::profile::Pattern;
+use std::collections::{BTreeMap, HashMap};
+use units::Svma;
+use units::load::LoadClass;
+
+/// What the code says of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dependence {
+    pub(crate) pattern: Pattern,
+    /// Its loop follows other chains, too: while one waits, the core goes ahead in the others.
+    pub(crate) among_chains: bool,
+}
+
+/// The patterns of these loads of a module, as far as its code tells.
+pub(crate) fn patterns(code: &Code<'_>, loads: impl IntoIterator<Item = Svma>) -> HashMap<Svma, Dependence> {
+    let mut by_unit: BTreeMap<usize, Vec<Svma>> = BTreeMap::new();
+    for load in loads {
+        if let Some(unit) = code.module.unit_at(load) {
+            by_unit.entry(unit).or_default().push(load);
+        }
+    }
+    by_unit.into_iter().flat_map(|(unit, loads)| in_unit(code, unit, loads)).collect()
+}
+
+fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Dependence)> {
+    let decoded = &code.module.decoded[index];
+    if decoded.overlaps || decoded.insns.is_empty() {
+        return Vec::new();
+    }
+    let unit = Unit::of(&code.module, index);
+    let calls_itself = decoded.calls.contains(&code.module.units[index].start);
+    let mut classes = Classes::new(&unit, calls_itself);
+    let mut rounds = Rounds::default();
+    // Chains by the innermost loop that they are in.
+    let mut chains: HashMap<u32, u32> = HashMap::new();
+    let mut pattern = |load: Svma| {
+        let at = unit.instructions.binary_search_by_key(&load.0, iced_x86::Instruction::ip).ok()?;
+        let block = unit.cfg.block_of(at);
+        if !unit.dominators.is_reached(block) {
+            return None;
+        }
+        let pattern = match classes.of(at as u32)? {
+            LoadClass::Chased => Pattern::Chain,
+            LoadClass::Strided => Pattern::Stream,
+            LoadClass::Pointed | LoadClass::Gathered | LoadClass::Scattered => {
+                rounds.independent(&unit, &mut classes, at as u32).map(|_| Pattern::Parallel)?
+            }
+            LoadClass::Fixed | LoadClass::Loose | LoadClass::Unknown => return None,
+        };
+        let its_loop = unit.loops.around(block).map(|around| around.header);
+        if let Some(header) = its_loop.filter(|_| pattern == Pattern::Chain) {
+            *chains.entry(header).or_default() += 1;
+        }
+        Some((load, pattern, its_loop))
+    };
+    let found: Vec<_> = loads.into_iter().filter_map(&mut pattern).collect();
+    let among = |header: Option<u32>| header.is_some_and(|header| chains.get(&header) > Some(&1));
+    let with = |(load, pattern, header)| {
+        (load, Dependence { pattern, among_chains: pattern == Pattern::Chain && among(header) })
+    };
+    found.into_iter().map(with).collect()
+}

@@ -1,0 +1,23 @@
+//! The code around samples: which instruction the core waited for, and what it is called.
+//!
+//! ```text
+//! cause       from a sampled instruction to the load that the core waited for
+//! each        how long the core waits each time a load runs
+//! dependence  what the code around a load tells of how its misses follow one another
+//! source      a mapped file: its code around what was sampled, and its names
+//! names       names of functions and variables as their programmers wrote them
+//! made_code   code that programs make while they run, and its names
+//! calls       the tree of calls with names
+//! annotate    the code of functions that took time, with its samples
+//! ```
+//!
+//! Whatever is read out of instructions and debug information belongs here.
+
+pub(crate) mod annotate;
+pub(crate) mod calls;
+pub mod cause;
+pub(crate) mod dependence;
+pub mod each;
+pub(crate) mod made_code;
+pub(crate) mod names;
+pub(crate) mod source;

@@ -1,0 +1,24 @@
+//! The data that loads read: where it lies, whose it is, and how far it is from the core.
+//!
+//! ```text
+//! data_address   which data a load read, by the registers of a sample
+//! pattern        chain, parallel or stream
+//! footprint      how much memory a load's addresses are spread over
+//! level          which level serves them, by their footprint and the cache sizes
+//! objects        which variable, allocation or area an address lies in
+//! site_names     what people call a site where memory is allocated
+//! object_stalls  how much of the stall each object has
+//! contexts       what was allocated on each path of calls to a site, for compilers
+//! ```
+//!
+//! Whatever is told by the addresses of one load, or of the objects behind them, belongs here; what
+//! several threads do to the same lines is in `sharing`.
+
+pub(crate) mod contexts;
+pub mod data_address;
+pub mod footprint;
+pub mod level;
+pub(crate) mod object_stalls;
+pub mod objects;
+pub mod pattern;
+pub(crate) mod site_names;

@@ -1,0 +1,391 @@
+//! What people call a site: the first of its calls that is not part of an allocator.
+//!
+//! To add an allocator's wrapper: its name in `WRAPPERS`, or what such names begin with in
+//! `BEGINNINGS`.
+
+use crate::code::names::demangled;
+use crate::code::source::{NamedFrame, Source};
+use crate::samples::address_space::Place;
+use crate::samples::sites::{Site, SiteId, Sites};
+use image::names::{CompiledFrame, Line};
+use records::profile::{CodeAddress, SourceCall};
+use std::collections::HashMap;
+
+/// What names of functions begin with that map memory for their callers.
+const MAPPING_BEGINNINGS: &[&str] =
+    &["mmap", "mremap", "xmmap", "memmap2::", "<memmap2::", "std::", "<std::", "core::", "<core::"];
+
+/// Functions that allocate for their callers.
+const WRAPPERS: &[&str] = &[
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "posix_memalign",
+    "aligned_alloc",
+    "valloc",
+    "pvalloc",
+    "strdup",
+    "__strdup",
+    "strndup",
+    "__strndup",
+    "wcsdup",
+    "asprintf",
+    "vasprintf",
+    "zmalloc",
+    "zcalloc",
+    "zrealloc",
+    "ztrymalloc",
+    "ztrycalloc",
+    "ztryrealloc",
+    "safe_malloc",
+    "sqlite3Malloc",
+    "sqlite3MallocZero",
+    "sqlite3_malloc",
+    "sqlite3_malloc64",
+    "sqlite3Realloc",
+    "sqlite3_realloc",
+    "sqlite3_realloc64",
+    "sqlite3MemMalloc",
+    "sqlite3MemRealloc",
+    "mallocWithAlarm",
+    "sqlite3DbMallocRaw",
+    "sqlite3DbMallocRawNN",
+    "sqlite3DbMallocZero",
+    "sqlite3DbRealloc",
+    "dbMallocRawFinish",
+    "ggc_internal_alloc",
+    "lzma_alloc",
+    "lzma_alloc_zero",
+];
+
+/// What names of such functions begin with.
+const BEGINNINGS: &[&str] = &[
+    "operator new",
+    "xmalloc",
+    "xcalloc",
+    "xrealloc",
+    "xreallocarray",
+    "xzalloc",
+    "xmemdup",
+    "xstrdup",
+    "xstrndup",
+    "xnmalloc",
+    "xnrealloc",
+    "xpalloc",
+    "x2nrealloc",
+    "x2realloc",
+    "ximalloc",
+    "xicalloc",
+    "g_malloc",
+    "g_try_malloc",
+    "g_realloc",
+    "g_try_realloc",
+    "g_slice_alloc",
+    "g_strdup",
+    "g_strndup",
+    "PyMem_",
+    "_PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_Malloc",
+    "_PyObject_Calloc",
+    "_PyObject_Realloc",
+    "_PyObject_GC_",
+    "_PyObject_New",
+    "PyType_GenericAlloc",
+    "_PyType_AllocNoTrack",
+    "std::",
+    "__gnu_cxx::",
+    "alloc::",
+    "<alloc::",
+    "core::",
+    "<core::",
+    "<std::",
+    "__rust_alloc",
+    "__rust_realloc",
+    "__rdl_",
+    "__rustc",
+    "hashbrown::",
+    "<hashbrown::",
+];
+
+fn is_allocator(function: &str) -> bool {
+    // Templates and functions that return something: the name without its type.
+    let name = function.rsplit_once(") ").map_or(function, |(_, name)| name);
+    let name = match name.split_once(' ') {
+        Some((before, behind)) if before != "operator" && behind.starts_with("std::") => behind,
+        _ => name,
+    };
+    WRAPPERS.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// A function's name without its parameters and those of its templates.
+fn brief(function: &str) -> String {
+    let (mut text, mut depth) = (String::new(), 0_usize);
+    for (at, letter) in function.char_indices() {
+        let is_operator = function[..at].ends_with("operator") || function[..at].ends_with("operator<");
+        match letter {
+            '<' if !is_operator && at > 0 => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            '(' if depth == 0 && at > 0 && !is_operator => break,
+            _ if depth == 0 => text.push(letter),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// A place as an address in its file, if it has one.
+fn address(place: Place, sources: &HashMap<u32, Source<'_>>) -> Option<CodeAddress> {
+    let source = sources.get(&place.what.0)?;
+    let address = source.code.module.image.address_of(place.offset)?.0;
+    Some(CodeAddress { module: source.file.path.clone(), address })
+}
+
+fn compiled(place: Place, sources: &HashMap<u32, Source<'_>>) -> Vec<SourceCall> {
+    let known = || {
+        let source = sources.get(&place.what.0)?;
+        let address = source.code.module.image.address_of(place.offset)?;
+        let mut frames = source.names.compiled_frames(address)?;
+        // GCC leaves the linkage names of C++'s static functions to the symbols, which have
+        // additions of the compiler's behind a point.
+        let symbol = source.symbol(address).and_then(|symbol| symbol.split('.').next().map(str::to_owned));
+        if let Some((own, symbol)) = frames.last_mut().zip(symbol.filter(|name| name.starts_with("_Z"))) {
+            own.function = symbol;
+        }
+        Some(frames)
+    };
+    let call = |frame: CompiledFrame| SourceCall {
+        function: frame.function,
+        line_offset: frame.line_offset,
+        column: frame.column,
+        is_inlined: frame.is_inlined,
+    };
+    known().into_iter().flatten().map(call).collect()
+}
+
+/// One call of a path, as people know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Call {
+    frame: NamedFrame,
+    /// The name of the file that it is in.
+    module: String,
+}
+
+impl Call {
+    fn text(&self) -> String {
+        let function = self.frame.function.as_deref().map_or("?".to_owned(), brief);
+        match &self.frame.line {
+            Some(line) => format!("{function} ({}:{})", file_name(&line.file), line.line),
+            None => format!("{function} ({})", self.module),
+        }
+    }
+
+    fn is_wrapper(&self) -> bool {
+        self.frame.function.as_deref().is_some_and(is_allocator)
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Sites of one name: different paths may lead to one line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Group {
+    /// As in "malloc in main (52)", with the file.
+    pub(crate) name: String,
+    pub(crate) function: Option<String>,
+    pub(crate) line: Option<Line>,
+    /// The smallest and the largest allocation.
+    pub(crate) bytes: Option<(u64, u64)>,
+    pub(crate) allocations: f64,
+    pub(crate) squares: f64,
+    pub(crate) records: u64,
+    pub(crate) most: f64,
+    /// It maps memory itself.
+    pub(crate) maps: bool,
+}
+
+/// The names of all sites.
+pub(crate) struct SiteNames {
+    pub(crate) groups: Vec<Group>,
+    of: Vec<usize>,
+    stacks: Vec<Vec<String>>,
+    calls: Vec<Vec<CodeAddress>>,
+    /// What compilers know of a place; none where debug information does not tell.
+    compiled: HashMap<Place, Vec<SourceCall>>,
+}
+
+impl SiteNames {
+    pub(crate) fn of(sites: &Sites, sources: &HashMap<u32, Source<'_>>) -> Self {
+        let mut calls: HashMap<Place, Vec<Call>> = HashMap::new();
+        let mut names = Self {
+            groups: Vec::new(),
+            of: Vec::new(),
+            stacks: Vec::new(),
+            calls: Vec::new(),
+            compiled: HashMap::new(),
+        };
+        let mut by_name: HashMap<String, usize> = HashMap::new();
+        for (_, site) in sites.all() {
+            let path: Vec<Call> = site
+                .calls
+                .iter()
+                .flat_map(|&place| calls.entry(place).or_insert_with(|| calls_at(place, sources)).clone())
+                .collect();
+            let named = if site.maps { mapping_group(&path) } else { group(&path) };
+            let number = *by_name.entry(named.name.clone()).or_insert_with(|| {
+                names.groups.push(named);
+                names.groups.len() - 1
+            });
+            names.groups[number].add(site);
+            names.of.push(number);
+            names.stacks.push(path.iter().map(Call::text).collect());
+            let is_own = |place: &Place| calls[place].iter().any(|call| !call.is_wrapper());
+            let own = site.calls.iter().position(is_own).unwrap_or(0);
+            // Only allocations can be told apart by them.
+            let own = if site.maps { 0 } else { own + 1 };
+            let addresses = site.calls.iter().take(own).map(|&place| address(place, sources));
+            names.calls.push(addresses.collect::<Option<Vec<_>>>().unwrap_or_default());
+        }
+        let compiled = calls.keys().map(|&place| (place, compiled(place, sources)));
+        names.compiled = compiled.filter(|(_, calls)| !calls.is_empty()).collect();
+        names
+    }
+
+    /// A site's calls as compilers find them again, the innermost first. Those of the allocating
+    /// function itself are none of the program's.
+    pub(crate) fn compiled(&self, site: &Site) -> Vec<SourceCall> {
+        let all = site.calls.iter().filter_map(|place| self.compiled.get(place)).flatten();
+        all.skip_while(|call| demangled(&call.function).starts_with("operator new")).cloned().collect()
+    }
+
+    /// The number of a site's group.
+    pub(crate) fn group(&self, id: SiteId) -> usize {
+        self.of[id.0 as usize]
+    }
+
+    /// The calls of a site, the innermost first.
+    pub(crate) fn stack(&self, id: SiteId) -> &[String] {
+        &self.stacks[id.0 as usize]
+    }
+
+    /// The calls from the allocating function's own to the site's; none if one is in no file.
+    pub(crate) fn calls(&self, id: SiteId) -> &[CodeAddress] {
+        &self.calls[id.0 as usize]
+    }
+}
+
+impl Group {
+    fn add(&mut self, site: &Site) {
+        self.bytes = match (self.bytes, site.bytes) {
+            (Some((a, b)), Some((x, y))) => Some((a.min(x), b.max(y))),
+            (one, other) => one.or(other),
+        };
+        self.allocations += site.allocations;
+        self.squares += site.squares;
+        self.records += site.records;
+        self.most += site.most;
+    }
+}
+
+/// The calls at a place: more than one where functions were inlined.
+fn calls_at(place: Place, sources: &HashMap<u32, Source<'_>>) -> Vec<Call> {
+    let unnamed = |module: &str| vec![Call { module: module.to_owned(), ..Call::default() }];
+    let Some(source) = sources.get(&place.what.0) else { return unnamed("code that no file has") };
+    let module = file_name(&source.file.path);
+    match source.code.module.image.address_of(place.offset) {
+        Some(address) => source
+            .frames(address)
+            .into_iter()
+            .map(|frame| Call { frame, module: module.to_owned() })
+            .collect(),
+        None => unnamed(module),
+    }
+}
+
+fn group(path: &[Call]) -> Group {
+    let first = path.iter().position(|call| !call.is_wrapper()).unwrap_or(0);
+    named_by(path, first, "malloc")
+}
+
+/// An allocator that maps its arena is named itself: which allocation needed a new one is chance.
+fn mapping_group(path: &[Call]) -> Group {
+    let maps = |call: &Call| {
+        let name = call.frame.function.as_deref().unwrap_or_default();
+        MAPPING_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+    };
+    let first = path.iter().position(|call| !maps(call)).unwrap_or(0);
+    Group { maps: true, ..named_by(path, first, "mmap") }
+}
+
+/// A group by its own call, and by the wrapper before that, or what the wrapper would be.
+fn named_by(path: &[Call], first: usize, otherwise: &str) -> Group {
+    let by = first.checked_sub(1).and_then(|wrapper| path[wrapper].frame.function.as_deref());
+    let by = by.map_or(otherwise.to_owned(), brief);
+    let own = path.get(first).cloned().unwrap_or_default();
+    let name = format!("{by} in {}", own.text());
+    Group { name, function: own.frame.function, line: own.frame.line, ..Group::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::address_space::MappedId;
+    use units::FileOffset;
+
+    fn call(function: &str, line: u32) -> Call {
+        let line = Some(Line { file: "/src/graph.c".to_owned(), line });
+        Call { frame: NamedFrame { function: Some(function.to_owned()), line }, module: "p".to_owned() }
+    }
+
+    #[test]
+    fn wrappers_are_passed_over() {
+        let path = [call("xmalloc", 3), call("read_graph", 52), call("main", 90)];
+        let named = group(&path);
+        assert_eq!(named.name, "xmalloc in read_graph (graph.c:52)");
+        assert_eq!((named.function.as_deref(), named.line.unwrap().line), (Some("read_graph"), 52));
+        assert_eq!(group(&path[1..]).name, "malloc in read_graph (graph.c:52)");
+        assert_eq!(group(&path[..1]).name, "malloc in xmalloc (graph.c:3)", "there is nothing else");
+        assert_eq!(mapping_group(&path).name, "mmap in xmalloc (graph.c:3)", "an allocator's arena");
+        assert_eq!(group(&calls_at(UNKNOWN, &HashMap::new())).name, "malloc in ? (code that no file has)");
+    }
+
+    const UNKNOWN: Place = Place { what: MappedId(0), offset: FileOffset(0) };
+
+    #[test]
+    fn names_of_allocators_are_known() {
+        for name in [
+            "malloc",
+            "operator new(unsigned long)",
+            "operator new[](unsigned long)",
+            "std::vector<int, std::allocator<int> >::reserve(unsigned long)",
+            "void std::vector<int>::_M_realloc_insert<int>(int&&)",
+            "__gnu_cxx::new_allocator<int>::allocate(unsigned long, void const*)",
+            "alloc::alloc::exchange_malloc",
+            "<alloc::vec::Vec<T,A> as core::clone::Clone>::clone",
+            "PyMem_RawMalloc",
+            "g_malloc0_n",
+        ] {
+            assert!(is_allocator(name), "{name}");
+        }
+        for name in ["main", "mallocator", "build<std::vector<int> >(int)", "stdio_open", "operator+(A, B)"] {
+            assert!(!is_allocator(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn templates_are_left_out_of_names() {
+        assert_eq!(
+            brief("std::vector<int, std::allocator<int> >::reserve(unsigned long)"),
+            "std::vector::reserve"
+        );
+        assert_eq!(brief("operator new(unsigned long)"), "operator new");
+        assert_eq!(brief("main"), "main");
+        assert_eq!(brief("core::fmt::Formatter::pad"), "core::fmt::Formatter::pad");
+    }
+}

@@ -1,0 +1,19 @@
+//! The record of a run: the figures of all the other folders, and what to do about the waiting.
+//!
+//! ```text
+//! run       what is known of a run beside its samples
+//! advice    what to do about the waiting, by its figures
+//! record    the record, put together from those
+//! clock/    the figures of a run whose samples a clock took
+//! hardware  the figures of a run whose samples are loads that the hardware chose
+//! profile   all of it: from what was counted to the record
+//! ```
+//!
+//! Whatever chooses what the record lists, and sums it up, belongs here.
+
+pub(crate) mod advice;
+pub(crate) mod clock;
+pub(crate) mod hardware;
+pub mod profile;
+pub(crate) mod record;
+pub(crate) mod run;

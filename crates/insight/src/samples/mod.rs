@@ -1,0 +1,29 @@
+//! What is counted while the program runs: its samples by place, its calls as a tree, and which
+//! memory was whose at the time of each sample.
+//!
+//! ```text
+//! address_space  what is mapped where in a process
+//! registers      a thread's general registers at a sample
+//! tally          samples, counted by place
+//! accesses       loads and stores that the hardware sampled, counted likewise
+//! unwind         the calls that led to a sample, by its registers and its stack
+//! stacks         all of those calls, as one tree
+//! heap           which allocation holds an address, at the time of a sample
+//! areas          memory that a process maps itself, by the call that mapped it
+//! makers         which sites made the small allocations around an address
+//! sites          the calls that led to allocations
+//! ```
+//!
+//! Whatever has to be known before a sample is forgotten belongs here. It runs beside the program,
+//! so its memory is bounded, and it decodes no code.
+
+pub mod accesses;
+pub mod address_space;
+pub(crate) mod areas;
+pub mod heap;
+pub(crate) mod makers;
+pub mod registers;
+pub mod sites;
+pub mod stacks;
+pub mod tally;
+pub mod unwind;

@@ -1,0 +1,232 @@
+//! From the registers and the copied stack of a sample to the calls that led there.
+//!
+//! Compilers describe in `.eh_frame` how each function saves what its caller needs, for exceptions;
+//! stripped files have it, too. Where a file has none, frame pointers are followed.
+//!
+//! Tables state addresses as the file's headers do. So each file has one unwinder, in its stated
+//! addresses, which all processes that map it share: a sample's addresses are translated frame by
+//! frame, by the mappings of its process.
+
+use crate::samples::address_space::{AddressSpace, MappedId, Place};
+use crate::samples::registers::Registers;
+use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
+use image::Image;
+use image::elf::Segment;
+use std::collections::HashMap;
+use units::{Avma, FileOffset, Svma};
+
+/// No stack is followed further: recursion without end is no news.
+const MOST_FRAMES: usize = 256;
+
+type FileUnwinder = UnwinderX86_64<Vec<u8>>;
+
+/// How to unwind through the code of one file.
+pub struct UnwindTables {
+    unwinder: FileUnwinder,
+    /// What of it is loaded, and where.
+    segments: Vec<Segment>,
+}
+
+impl UnwindTables {
+    pub fn of(image: &Image<'_>) -> Self {
+        let range = |name: &str| {
+            let section = image.section(name)?;
+            Some(section.address..section.address.saturating_add(section.size))
+        };
+        let bytes = |name: &str| Some(image.section_bytes(image.section(name)?)?.to_vec());
+        let sections = ExplicitModuleSectionInfo {
+            base_svma: image.span().0,
+            text_svma: range(".text"),
+            got_svma: range(".got"),
+            eh_frame_svma: range(".eh_frame"),
+            eh_frame: bytes(".eh_frame"),
+            eh_frame_hdr_svma: range(".eh_frame_hdr"),
+            eh_frame_hdr: bytes(".eh_frame_hdr"),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        let (low, high) = image.span();
+        let mut unwinder = FileUnwinder::new();
+        unwinder.add_module(framehop::Module::new(String::new(), low..high, low, sections));
+        Self { unwinder, segments: image.loads().to_vec() }
+    }
+
+    fn stated(&self, offset: FileOffset) -> Option<Svma> {
+        self.segments.iter().find_map(|load| {
+            let into = offset.0.checked_sub(load.offset).filter(|into| *into < load.file_size)?;
+            Some(Svma(load.address.checked_add(into)?))
+        })
+    }
+}
+
+/// The calls that led to a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Where each caller goes on, less one byte: inside its call instruction. The innermost first.
+    pub callers: Vec<Place>,
+    /// The outermost frame was reached.
+    pub whole: bool,
+}
+
+/// The unwinders of all files.
+pub struct Unwinder {
+    files: HashMap<MappedId, Option<UnwindTables>>,
+    /// For code that no file has: it follows frame pointers.
+    without_tables: FileUnwinder,
+    cache: CacheX86_64,
+}
+
+impl Default for Unwinder {
+    fn default() -> Self {
+        Self { files: HashMap::new(), without_tables: FileUnwinder::new(), cache: CacheX86_64::new() }
+    }
+}
+
+impl Unwinder {
+    /// The callers of where a thread is, by its registers and the bytes from its stack pointer on.
+    /// `tables` reads those of a file that was not seen before.
+    pub fn calls(
+        &mut self,
+        registers: &Registers,
+        stack: &[u8],
+        space: &AddressSpace,
+        mut tables: impl FnMut(MappedId) -> Option<UnwindTables>,
+    ) -> Calls {
+        const RSP: usize = 4;
+        let bottom = registers.general[RSP];
+        let mut read = |address: u64| -> Result<u64, ()> {
+            let at = usize::try_from(address.checked_sub(bottom).ok_or(())?).map_err(|_| ())?;
+            let end = at.checked_add(8).ok_or(())?;
+            stack.get(at..end).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes"))).ok_or(())
+        };
+        let mut state = unwind_registers(registers);
+        let mut calls = Calls::default();
+        let mut at = FrameAddress::from_instruction_pointer(registers.ip.0);
+        loop {
+            let looked_up = at.address_for_lookup();
+            let place = space.place(Avma(looked_up));
+            if at.is_return_address() {
+                // Whatever this is, it is no code: the frame before was not understood.
+                let Some(place) = place else { return calls };
+                calls.callers.push(place);
+                if calls.callers.len() == MOST_FRAMES {
+                    return calls;
+                }
+            }
+            let file = place.and_then(|Place { what, offset }| {
+                let file = self.files.entry(what).or_insert_with(|| tables(what)).as_ref()?;
+                Some((&file.unwinder, file.stated(offset)?))
+            });
+            let next = match file {
+                Some((unwinder, stated)) => {
+                    // Where it goes on from, in the file's stated addresses.
+                    let stated = stated.0 + (at.address() - looked_up);
+                    let stated = match at {
+                        FrameAddress::InstructionPointer(_) => FrameAddress::from_instruction_pointer(stated),
+                        FrameAddress::ReturnAddress(_) => {
+                            let Some(stated) = FrameAddress::from_return_address(stated) else {
+                                return calls;
+                            };
+                            stated
+                        }
+                    };
+                    unwinder.unwind_frame(stated, &mut state, &mut self.cache, &mut read)
+                }
+                None => self.without_tables.unwind_frame(at, &mut state, &mut self.cache, &mut read),
+            };
+            match next.map(|next| next.and_then(FrameAddress::from_return_address)) {
+                Ok(Some(next)) => at = next,
+                Ok(None) => {
+                    calls.whole = true;
+                    return calls;
+                }
+                Err(_) => return calls,
+            }
+        }
+    }
+}
+
+fn unwind_registers(registers: &Registers) -> UnwindRegsX86_64 {
+    /// By their number in instructions.
+    const NUMBERED: [Reg; 16] = [
+        Reg::RAX,
+        Reg::RCX,
+        Reg::RDX,
+        Reg::RBX,
+        Reg::RSP,
+        Reg::RBP,
+        Reg::RSI,
+        Reg::RDI,
+        Reg::R8,
+        Reg::R9,
+        Reg::R10,
+        Reg::R11,
+        Reg::R12,
+        Reg::R13,
+        Reg::R14,
+        Reg::R15,
+    ];
+    let mut state = UnwindRegsX86_64::new(registers.ip.0, 0, 0);
+    for (register, value) in NUMBERED.into_iter().zip(registers.general) {
+        state.set(register, value);
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::address_space::Mapping;
+
+    /// A stack pointer, and where code without tables is mapped.
+    const STACK: u64 = 0x7000_0000;
+    const CODE: u64 = 0x10_0000;
+
+    fn space() -> AddressSpace {
+        let mut space = AddressSpace::default();
+        let (start, end) = (Avma(CODE), Avma(CODE + 0x1000));
+        space.map(Mapping { start, end, offset: FileOffset(0), what: MappedId(3) });
+        space
+    }
+
+    fn calls(rbp: u64, stack: &[u64]) -> Calls {
+        let mut registers = Registers { ip: Avma(CODE + 0x10), ..Registers::default() };
+        registers.general[4] = STACK;
+        registers.general[5] = rbp;
+        let stack: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Unwinder::default().calls(&registers, &stack, &space(), |_| None)
+    }
+
+    fn place(offset: u64) -> Place {
+        Place { what: MappedId(3), offset: FileOffset(offset) }
+    }
+
+    #[test]
+    fn code_without_tables_is_unwound_by_frame_pointers() {
+        // Two frames: each a saved frame pointer and a return address; none behind them.
+        let stack = [0, STACK + 32, CODE + 0x100, 0, 0, CODE + 0x200, 0];
+        let found = calls(STACK + 8, &stack);
+        assert_eq!(found.callers[0], place(0xff), "one byte in front of where it goes on");
+    }
+
+    #[test]
+    fn what_is_cut_off_or_no_stack_ends_it() {
+        for length in 0..7 {
+            let stack = [0, STACK + 32, CODE + 0x100, 0, STACK + 48, CODE + 0x200, 0];
+            let found = calls(STACK + 8, &stack[..length]);
+            assert!(!found.whole && found.callers.len() <= 2, "{length}: {found:?}");
+        }
+        for rbp in [0, 1, STACK - 8, u64::MAX, u64::MAX - 7] {
+            assert!(calls(rbp, &[u64::MAX; 4]).callers.len() <= 1, "{rbp:#x}");
+        }
+        // A return address at which nothing is mapped is no caller.
+        assert_eq!(calls(STACK, &[STACK + 16, 0x1234, 0, 0]).callers, []);
+    }
+
+    #[test]
+    fn a_stack_that_goes_round_is_left_at_last() {
+        // A program's own tables make its CFA what they like; frame pointers only ever ascend.
+        let round = calls(STACK, &[STACK, CODE + 0x100]);
+        assert!(round.callers.len() <= MOST_FRAMES);
+    }
+}

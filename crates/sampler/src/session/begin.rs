@@ -1,0 +1,68 @@
+//! The beginning of a run: the program started or attached to.
+
+use crate::allocations::preload::Preload;
+use crate::method::{Method, Opened};
+use crate::request::{Request, SampleError, Subject};
+use crate::target::{Child, Running, threads_of};
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+/// What is being watched.
+pub(crate) enum Watched {
+    Started(Running),
+    Attached(u32),
+}
+
+impl Watched {
+    pub(super) fn pid(&self) -> u32 {
+        match self {
+            Self::Started(running) => running.pid,
+            Self::Attached(pid) => *pid,
+        }
+    }
+}
+
+/// Starts the program or attaches to it: all events are opened before it goes on.
+pub(crate) fn begin(
+    request: &Request,
+    preload: Option<&Preload>,
+    method: &dyn Method,
+) -> Result<(Watched, Opened), SampleError> {
+    match &request.subject {
+        Subject::Command(words) => {
+            let what =
+                || records::text_of(words.first().map_or(OsStr::new(""), OsString::as_os_str).as_ref());
+            let not_started = |e: io::Error| SampleError::NotStarted {
+                what: what(),
+                why: records::plain(&e),
+                missing: e.kind() == io::ErrorKind::NotFound,
+            };
+            let environment = preload.map(Preload::environment);
+            let environment = environment.as_deref();
+            let child = Child::start(words, environment, request.output_to_error, &request.inherited)
+                .map_err(not_started)?;
+            let opened = method.open(request, &[child.pid])?;
+            let running = child.go().map_err(not_started)?;
+            Ok((Watched::Started(running), opened))
+        }
+        Subject::Process(pid) => {
+            let not_attached = |e: io::Error| SampleError::NotAttached { pid: *pid, why: records::plain(&e) };
+            let threads = threads_of(*pid).map_err(not_attached)?;
+            allow_all_files();
+            // This process may sample itself, so what is refused is that process.
+            let opened = method.open(request, &threads).map_err(|e| match e {
+                SampleError::NotAllowed { why } => SampleError::NotAttached { pid: *pid, why },
+                other => other,
+            })?;
+            Ok((Watched::Attached(*pid), opened))
+        }
+    }
+}
+
+/// Each thread takes a descriptor for each CPU: as many as may be had are allowed.
+fn allow_all_files() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = rustix::process::Rlimit { current: limit.maximum, ..limit };
+    // Where that is refused, opening tells.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
+}
