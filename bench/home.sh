@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What a scavenger's twins cost at home, libraries included: the CPU time of ordinary programs as
-# they are, and as scavengers of a primary that only sleeps, so that nobody comes aboard; in rounds,
-# one after the other. The table shows medians of the ratios within rounds. What starting up under
-# the launcher takes is in it. Variables: PROGRAMS (which), ROUNDS (how many).
+# they are, and as scavengers of a primary that only sleeps, so that no guest comes aboard; in
+# rounds, one after the other. The table shows medians of the ratios within rounds. What starting up
+# under the launcher takes is in it. Variables: PROGRAMS (which), ROUNDS (how many).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-5}

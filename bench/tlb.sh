@@ -10,7 +10,7 @@ cpu=${CPU:-0}
     echo
     "$gleaner" measure tlb --cpu "$cpu" -q -o "$work/tlb.json" | grep dTLB | sed 's/^/    /'
     echo
-    echo "Plain program, eight visits a lap, ns a load:"
+    echo "Plain program, eight reads a lap, ns a load:"
     echo
     echo "| pages | cut from huge pages: best | median | as the kernel gives them: best | median |"
     echo "|---|---|---|---|---|"

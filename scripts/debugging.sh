@@ -32,7 +32,7 @@ if command -v gdb >/dev/null; then
     if [ "${1:-}" = --regenerate ]; then cp "$work/gdb" $folder/expected.txt; fi
     if diff $folder/expected.txt "$work/gdb"; then verdict "gdb in twins" ok; else verdict "gdb in twins" FAILED; fi
 else
-    verdict "gdb in twins" "skipped: 'gdb' is not there (Debian: apt install gdb)"
+    verdict "gdb in twins" "skipped: 'gdb' is missing (Debian: apt install gdb)"
 fi
 
 # Twins keep the build id of what they were made from, and perf's cache goes by that: one that twins
@@ -50,7 +50,7 @@ if command -v perf >/dev/null && perf record -q -e cpu-clock -o "$work/data" tru
         verdict "perf in twins" FAILED
     fi
 else
-    verdict "perf in twins" "skipped: 'perf' is not there, or may not sample (Debian: apt install linux-perf; as root)"
+    verdict "perf in twins" "skipped: 'perf' is missing, or may not sample (Debian: apt install linux-perf; as root)"
 fi
 
 outcome=ok

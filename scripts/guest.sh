@@ -2,8 +2,8 @@
 # scripts that boot them.
 #
 # A guest is Debian's cloud kernel with a statically linked Gleaner and crates/testkit/guest/init.c
-# in memory. What is missing is installed if this is Debian and we are root. Who sources this sets
-# `what`, which is skipped where something is not to be had.
+# in memory. What is missing is installed if this is Debian and we are root. A script that sources
+# this sets `what`, which is skipped where something is not to be had.
 #
 # To add a guest: a script that calls `prepare` and `boot`, and what init.c is to do there.
 
@@ -33,7 +33,7 @@ need() {
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null || true
         command -v "$1" >/dev/null && return 0
     fi
-    skip "'$1' is not there (Debian: apt install $2, as root)"
+    skip "'$1' is missing (Debian: apt install $2, as root)"
 }
 
 # A kernel to boot: GUEST_KERNEL, or Debian's for clouds, taken out of its package without

@@ -85,7 +85,7 @@ programs() { # the programs that a workload names and that are found by their na
 
 missing() { # SCRIPT
     sed -n 's/^#: \(needs\|present\) \([^ ]*\) \(.*\)/\2 \3/p' "$1" | while read -r command package; do
-        command -v "$command" >/dev/null || [ -e "$command" ] || echo "'$command' is not there (Debian: apt install $package)"
+        command -v "$command" >/dev/null || [ -e "$command" ] || echo "'$command' is missing (Debian: apt install $package)"
     done
 }
 
@@ -106,7 +106,7 @@ scavenger() {
     shift
     wanted "$name" && [[ " both scavenger " == *" $as "* ]] || return 0
     if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && [[ " gzip gunzip bzip2 xz-threads perl sqlite3 python3 " != *" $name "* ]]; then return 0; fi
-    [ -x "$program" ] || { skipped+=("$name: '$program' is not there"); return 0; }
+    [ -x "$program" ] || { skipped+=("$name: '$program' is missing"); return 0; }
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
     replies >>"$base/expected"
     echo "exit code $status" >>"$base/expected"
@@ -128,7 +128,7 @@ itself() { # ROLE NAME PROGRAM ARG… OPTION [VALUE]: what harvests is at the en
     local role=$1 name=$2 program=$3 status=0 began=$SECONDS options=()
     shift 2
     wanted "$name" && [[ " both $role " == *" $as "* ]] && [ $quick = no -o "${#names[@]}" != 0 ] || return 0
-    [ -x "$program" ] || { skipped+=("$name as $role: '$program' is not there"); return 0; }
+    [ -x "$program" ] || { skipped+=("$name as $role: '$program' is missing"); return 0; }
     if [ "$role" = primary ]; then options=("${@: -2}") stay=(--stay-aboard); else options=("${@: -1}") stay=(); fi
     set -- "${@:1:$#-${#options[@]}}"
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
@@ -236,7 +236,7 @@ if [ -e /usr/share/pocketsphinx/model/en-us/en-us/mdef ] && command -v espeak-ng
     model=/usr/share/pocketsphinx/model/en-us
     scavenger pocketsphinx /usr/bin/pocketsphinx_batch -hmm $model/en-us -lm $model/en-us.lm.bin -dict $model/cmudict-en-us.dict -adcin yes -cepdir . -cepext .raw -ctl ids -hyp /dev/stdout -logfn log
 else
-    skipped+=("pocketsphinx as a scavenger: 'espeak-ng' or its model is not there (Debian: apt install espeak-ng pocketsphinx-en-us)")
+    skipped+=("pocketsphinx as a scavenger: 'espeak-ng' or its model is missing (Debian: apt install espeak-ng pocketsphinx-en-us)")
 fi
 scavenger node-fork /usr/bin/node -e 'const c = require("child_process").fork(process.cwd() + "/fork.js"); c.on("message", m => console.log(m, process.execPath)); c.on("exit", code => console.log(code))'
 scavenger ruby /usr/bin/ruby -e 'h = {}; 200000.times { |i| h[i * 7919 % 100003] = i.to_s }; puts h.size, h.values.sum(&:size); p (0..3).map { |k| Thread.new { (1..20000).inject { |a, b| (a * b + k) % 1000003 } } }.map(&:value); puts `echo sub`; exit 9'

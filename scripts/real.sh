@@ -60,7 +60,7 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT TERM HUP
 # These are of one workload each: where it runs, and what came of it.
-room= passed=0 failed=0
+work= passed=0 failed=0
 skipped=()
 updated=no
 
@@ -83,7 +83,8 @@ libraries() { # PROGRAM…: what they are linked with
 }
 
 # rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind
-# (position-independent Go, data only …). Who asks for what another is about to write waits for it.
+# (position-independent Go, data only …). A process that asks for what another is about to write
+# waits for it.
 rewritten() {
     local to=$base/rewritten/$1${2//\//_} lock
     exec {lock}>"$to.lock"
@@ -104,7 +105,7 @@ why() { # MODE FILE: where the reason lies that it was refused for
 
 # perform WORKLOAD OUTPUT [ORIGINAL REWRITTEN]…
 perform() {
-    local script=$PWD/$1 output=$2 here=$room/here
+    local script=$PWD/$1 output=$2 here=$work/here
     shift 2
     rm -rf "$here"
     mkdir -p "$here/tmp"
@@ -117,15 +118,15 @@ perform() {
         echo "cd '$here'"
         echo "exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME='$here' TMPDIR='$here/tmp' LC_ALL=C.UTF-8 TZ=UTC TERM=dumb \\"
         echo "    GLEANER='$gleaner' bash '$script'"
-    } >"$room/start.sh"
+    } >"$work/start.sh"
     local status=0
-    "${namespaces[@]}" bash "$room/start.sh" >"$output" 2>&1 </dev/null || status=$?
+    "${namespaces[@]}" bash "$work/start.sh" >"$output" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$output"
 }
 
 verdict() { # WORKLOAD MODE WHAT [DETAIL]
     printf "%-16s %-20s %s  %s\n" "$(basename "$1" .sh)" "$2" "$3" "${4:-}"
-    printf '| %s | %s | %s | %s |\n' "$(basename "$1" .sh)" "$2" "$3" "${4:-}" >>"$room/table"
+    printf '| %s | %s | %s | %s |\n' "$(basename "$1" .sh)" "$2" "$3" "${4:-}" >>"$work/table"
 }
 
 # try WORKLOAD MODE
@@ -152,18 +153,18 @@ try() {
             if [[ $mode != libraries-* ]]; then failed=$((failed + 1)); verdict "$script" "$mode" FAILED "not rewritten"; return; fi
         fi
     done
-    perform "$script" "$room/output" "${pairs[@]}"
-    if cmp -s "$room/expected" "$room/output"; then
+    perform "$script" "$work/output" "${pairs[@]}"
+    if cmp -s "$work/expected" "$work/output"; then
         passed=$((passed + 1))
-        verdict "$script" "$mode" "the same" "$((${#pairs[@]} / 2)) files, $(wc -l <"$room/output") lines, $((SECONDS - began)) s"
+        verdict "$script" "$mode" "the same" "$((${#pairs[@]} / 2)) files, $(wc -l <"$work/output") lines, $((SECONDS - began)) s"
     else
         failed=$((failed + 1))
         # Is it the twins, or does the workload say different things each time?
-        perform "$script" "$room/again"
-        cmp -s "$room/expected" "$room/again" || verdict "$script" original DIFFERS "from itself"
+        perform "$script" "$work/again"
+        cmp -s "$work/expected" "$work/again" || verdict "$script" original DIFFERS "from itself"
         verdict "$script" "$mode" DIFFERS
-        diff "$room/expected" "$room/output" | head -40 || true
-        if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP"; cp "$room/expected" "$KEEP/$(basename "$script" .sh).expected"; cp "$room/output" "$KEEP/$(basename "$script" .sh).$mode"; fi
+        diff "$work/expected" "$work/output" | head -40 || true
+        if [ -n "${KEEP:-}" ]; then mkdir -p "$KEEP"; cp "$work/expected" "$KEEP/$(basename "$script" .sh).expected"; cp "$work/output" "$KEEP/$(basename "$script" .sh).$mode"; fi
     fi
 }
 
@@ -176,19 +177,19 @@ programs() { # WORKLOAD: the files it wants rewritten, as they are found now
     done | sed "s|GLEANER|$gleaner|" | xargs -r realpath | sort -u
 }
 
-# workload SCRIPT: all of one, with its counts left in $room/counts.
+# workload SCRIPT: all of one, with its counts left in $work/counts.
 workload() {
     local script=$1
     passed=0 failed=0
-    perform "$script" "$room/expected"
-    if grep -q '^exit code 0$' "$room/expected"; then
+    perform "$script" "$work/expected"
+    if grep -q '^exit code 0$' "$work/expected"; then
         for mode in $modes; do try "$script" "$mode"; done
     else
         failed=$((failed + 1))
         verdict "$script" original FAILED "by itself"
-        tail -20 "$room/expected"
+        tail -20 "$work/expected"
     fi
-    echo "$passed $failed" >"$room/counts"
+    echo "$passed $failed" >"$work/counts"
 }
 
 wanted=()
@@ -198,7 +199,7 @@ for script in programs/real/*.sh; do
     if [ $quick = yes ] && [ "${#names[@]}" = 0 ] && ! grep -q '^#: quick' "$script"; then continue; fi
     missing=
     while read -r command package; do
-        have "$command" "$package" || missing="'$command' is not there (Debian: apt install $package, as root)"
+        have "$command" "$package" || missing="'$command' is missing (Debian: apt install $package, as root)"
     done < <(said "$script" needs)
     if [ -n "$missing" ]; then skipped+=("$name with twins: $missing"); continue; fi
     wanted+=("$script")
@@ -206,11 +207,11 @@ done
 
 # One that went without leaving its counts failed.
 over() { # NAME
-    local room=$base/of/$1 p=0 f=1
-    cat "$room/log"
-    if [ -e "$room/counts" ]; then read -r p f <"$room/counts"; else echo "$1: ended without a verdict"; fi
+    local work=$base/of/$1 p=0 f=1
+    cat "$work/log"
+    if [ -e "$work/counts" ]; then read -r p f <"$work/counts"; else echo "$1: ended without a verdict"; fi
     passed=$((passed + p)) failed=$((failed + f))
-    rm -rf "$room/here"
+    rm -rf "$work/here"
 }
 
 declare -A running=()
@@ -223,9 +224,9 @@ one_over() {
 for script in "${wanted[@]}"; do
     while [ "${#running[@]}" -ge "$jobs" ]; do one_over; done
     name=$(basename "$script" .sh)
-    room=$base/of/$name
-    mkdir -p "$room"
-    workload "$script" >"$room/log" 2>&1 </dev/null &
+    work=$base/of/$name
+    mkdir -p "$work"
+    workload "$script" >"$work/log" 2>&1 </dev/null &
     running[$!]=$name
 done
 while [ "${#running[@]}" != 0 ]; do one_over; done

@@ -45,7 +45,7 @@ guest() { # WHERE PROCESSOR KERNEL-OPTIONS
     boot harvest "$3" -cpu "$2" -smp 2 -serial "file:$work/doctor.json" -serial "file:$work/said" -serial "file:$work/aboard"
     # Without the summaries, which have figures.
     diff "$work/expected" <(tr -d '\r' <"$work/said" | sed '/^harvest: /,/^  next: /d; /^ *[0-9]*%  /d') || failed "$1" "the left is what it should be"
-    ! grep -q '^0 ' "$work/aboard" || failed "$1" "nobody was aboard"
+    ! grep -q '^0 ' "$work/aboard" || failed "$1" "no guest was aboard"
     grep -A2 '"fsgsbase"' "$work/doctor.json" | grep -q '"no"' || failed "$1" "it is none"
 }
 

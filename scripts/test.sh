@@ -35,7 +35,7 @@ need() {
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null || true
         there "$1" && return 0
     fi
-    skipped+=("$3: '$1' is not there (Debian: apt install $2, as root)")
+    skipped+=("$3: '$1' is missing (Debian: apt install $2, as root)")
     return 1
 }
 

@@ -8,8 +8,8 @@ struct context {
     void *rip, *rsp;
 };
 
-// The switch: r15 is the context that leaves, and then the one that goes on; who comes back does so
-// at the label.
+// The switch: r15 is the context that leaves, and then the one that goes on; one that comes back
+// does so at the label.
 #define TO_THE_NEXT_UNTIL(label) \
     "  lea " label "(%rip), %rax\n  mov %rax, 8(%r15)\n  mov %rsp, 16(%r15)\n" \
     "  mov (%r15), %r15\n  mov 16(%r15), %rsp\n  jmp *8(%r15)\n"

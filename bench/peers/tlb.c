@@ -1,6 +1,6 @@
 // The plain peer of `gleaner measure tlb`: a chase over one line in each of N 4 KiB pages, lines
 // dealt out over the cache's sets; nanoseconds a load over N, the best and the median of fifteen
-// tries, each on memory of its own. With MODE 8 each page is visited eight times a lap at random
+// tries, each on memory of its own. With MODE 8 each page is read eight times a lap at random
 // instead of once. With a sixth argument the pages are cut from huge ones, so that their memory
 // lies together, instead of lying where the kernel happens to have some.
 // usage: tlb CPU MODE(1|8) FROM TO STEP [cut]
@@ -25,8 +25,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double chase(size_t pages, size_t visits, int cut) {
-    size_t length = pages * PAGE, nodes = pages * visits;
+static double chase(size_t pages, size_t reads, int cut) {
+    size_t length = pages * PAGE, nodes = pages * reads;
     char *map = mmap(0, length + 2 * HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint32_t *order = malloc(nodes * sizeof *order);
     if (map == MAP_FAILED || !order) {

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     rest(1);
     for (int round = 0; round < rounds; round++) {
         for (int step = 0; step < count; step++) {
-            // There and back again: who comes first is no better off.
+            // There and back again: the first one is no better off.
             int i = round % 2 ? count - 1 - step : step;
             told[i]->pause = 0;
             rest(0.03);

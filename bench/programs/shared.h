@@ -9,7 +9,7 @@
 
 enum { LINE = 64 };
 
-// The file's area, in huge pages where they are to be had; filled by who comes first.
+// The file's area, in huge pages where they are to be had; filled by the first process.
 static char *shared_area(const char *path, size_t bytes) {
     const size_t huge = 2 << 20;
     int file = open(path, O_RDWR | O_CREAT, 0666);
@@ -19,9 +19,9 @@ static char *shared_area(const char *path, size_t bytes) {
         exit(2);
     }
     int filled = now.st_size == (off_t)bytes;
-    char *room = mmap(0, bytes + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *start = (char *)(((uintptr_t)room + huge - 1) & ~(uintptr_t)(huge - 1));
-    if (room == MAP_FAILED || (!filled && ftruncate(file, bytes)) ||
+    char *space = mmap(0, bytes + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *start = (char *)(((uintptr_t)space + huge - 1) & ~(uintptr_t)(huge - 1));
+    if (space == MAP_FAILED || (!filled && ftruncate(file, bytes)) ||
         mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
         perror(path);
         exit(2);

@@ -1,5 +1,5 @@
 // Follows a random cycle through all lines of an area that others walk through at the same time: it
-// is a file's, filled by who comes first. Every load waits for the one before. The area lies
+// is a file's, filled by the first process. Every load waits for the one before. The area lies
 // elsewhere in each process, so lines hold places, not addresses.
 // usage: walk MIB WORK PROGRESS-FILE AREA-FILE START     (a number: where it starts)
 #include "shared.h"

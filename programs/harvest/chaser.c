@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
   void **at = memory[0];
   time_t begin = time(0);
   for (int seen = 0;;) {
-    // Who lives for a few milliseconds only is to be seen, too.
+    // A process of a few milliseconds is to be seen, too.
     int now = argc > 1 && lives(argv[1]);
     at = chase(at, seen || argc < 2 ? 4000000 : 100000);
     if (argc < 2)

@@ -30,7 +30,8 @@ for mode in identity poison; do
         diff program.out $mode.out && echo the same
     done
 done
-# Who compares code with a checksum finds it as it was: "verified", where the version can do that.
+# A program that compares code with a checksum finds it as it was: "verified", where the version can
+# do that.
 cp "$(dirname "$source")/checked.go" checked.go
 go build -o checked checked.go
 for how in off on debug; do GODEBUG=fips140=$how ./checked >checked.$how 2>&1; done

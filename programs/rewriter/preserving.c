@@ -1,4 +1,4 @@
-// clang's conventions for those who keep much (preserve_most, preserve_all), for those who keep
+// clang's conventions whose callees keep much (preserve_most, preserve_all), whose callees keep
 // nothing (preserve_none, where the compiler has it: arguments in r12 to r15, handed on by jumps),
 // and vectorcall, by pointers.
 //# compilers: clang

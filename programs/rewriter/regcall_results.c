@@ -1,5 +1,5 @@
 // clang's regcall, by pointers: results in registers in which the ABI returns none, handed back by
-// who calls a pointer.
+// a call of a pointer.
 //# compilers: clang
 //# twins: __regcall3__gives __regcall3__hands_back calls_by_pointer
 #include <stdio.h>

@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { ITEMS = 3000, WORKERS = 4, ROOM = 16 };
+enum { ITEMS = 3000, WORKERS = 4, SLOTS = 16 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static unsigned ring[ROOM], head, tail, started, done;
+static unsigned ring[SLOTS], head, tail, started, done;
 static unsigned long sums[WORKERS];
 static _Thread_local unsigned mine;
 
@@ -20,7 +20,7 @@ __attribute__((noinline)) void *worker(void *argument) {
         pthread_mutex_lock(&lock);
         while (head == tail && !done) pthread_cond_wait(&filled, &lock);
         if (head == tail) break;
-        unsigned item = ring[tail++ % ROOM];
+        unsigned item = ring[tail++ % SLOTS];
         pthread_cond_signal(&emptied);
         pthread_mutex_unlock(&lock);
         mine++;
@@ -31,8 +31,8 @@ __attribute__((noinline)) void *worker(void *argument) {
 }
 __attribute__((noinline)) void produce(unsigned item) {
     pthread_mutex_lock(&lock);
-    while (head - tail == ROOM) pthread_cond_wait(&emptied, &lock);
-    ring[head++ % ROOM] = item;
+    while (head - tail == SLOTS) pthread_cond_wait(&emptied, &lock);
+    ring[head++ % SLOTS] = item;
     pthread_cond_signal(&filled);
     pthread_mutex_unlock(&lock);
 }

@@ -17,7 +17,7 @@
 enum { LINE = 64, ROUNDS = 11 };
 
 #define MIB(n) ((size_t)(n) << 20)
-// Data that fit into the nearest cache of any machine, with room for the stack.
+// Data that fit into the nearest cache of any machine, with space for the stack.
 #define SMALL ((size_t)16 << 10)
 
 // What a case found: a compiler must not leave it out.

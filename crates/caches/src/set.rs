@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(cache.insert(8, false), Some(Replaced { line: 4, is_dirty: true }));
         assert!(!cache.touch(4, false) && cache.touch(0, false) && cache.touch(8, true));
         assert_eq!((cache.remove(8), cache.remove(8)), (Some(true), None));
-        assert_eq!(cache.insert(12, false), None, "there is room again");
+        assert_eq!(cache.insert(12, false), None, "there is space again");
         assert_eq!(cache.insert(1, false), None, "of another set");
     }
 

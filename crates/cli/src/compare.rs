@@ -21,7 +21,7 @@ use std::str::FromStr;
 /// good number, taken in turns.
 ///
 /// A figure regressed if the median of its runs is worse by more than --min-effect and by more than
-/// two runs of BASE differ, and if chance would hardly do it (5%, all headline figures together).
+/// two runs of BASE differ, and if chance is an unlikely cause (5%, all headline figures together).
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// What to compare with: a record, a directory of records, or records with commas between them

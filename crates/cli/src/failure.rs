@@ -114,7 +114,7 @@ pub(crate) fn refused(refusal: &Refusal) -> ExitCode {
     refusal.code.into()
 }
 
-/// Exit 2 or 3: a file that could not be written. It was the wrong one, or this host has no room
+/// Exit 2 or 3: a file that could not be written. It was the wrong one, or this host has no space
 /// for it.
 pub(crate) fn unwritable(what: impl Into<String>, why: &io::Error) -> Refusal {
     use io::ErrorKind as Kind;

@@ -18,7 +18,7 @@ use records::Document;
 
 pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit> {
     refuse_contradictions(args, console)?;
-    crate::room::look_for_harvest()?;
+    crate::limits::look_for_harvest()?;
     let participants = args.participants().map_err(|e| refused(&e))?;
     participants.check().map_err(|e| refused(&e.into()))?;
     let homes = args.homes();

@@ -22,6 +22,7 @@ mod figures;
 mod generate;
 mod harvest;
 mod help;
+mod limits;
 mod live;
 mod measure;
 mod model;
@@ -34,7 +35,6 @@ mod proof;
 mod report;
 mod reproduce;
 mod results;
-mod room;
 mod save;
 mod show;
 mod summary;
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     if let Some(exit) = lab::watchdog::serve_if_asked() {
         return exit;
     }
-    if let Err(refusal) = room::look_for_stack() {
+    if let Err(refusal) = limits::look_for_stack() {
         return failure::refused(&refusal);
     }
     with_enough_stack()
@@ -138,7 +138,7 @@ fn with_enough_stack() -> ExitCode {
         Err(error) => return usage::report(&error),
     };
     let console = Console::new(cli.json, cli.quiet);
-    match room::look().map_err(Into::into).and_then(|()| run(&cli, &console)) {
+    match limits::look().map_err(Into::into).and_then(|()| run(&cli, &console)) {
         Ok(exit) => exit.into(),
         Err(error) => failure::report(&error),
     }

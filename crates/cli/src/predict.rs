@@ -17,7 +17,7 @@ Accesses:
   chase(AREA)         each load takes its address from the one before
   rand(AREA)          independent loads of lines drawn at random
   seq(AREA)           line after line
-  stride(STEP, AREA)  every STEP bytes, until all of the area is visited
+  stride(STEP, AREA)  every STEP bytes, until all of the area is accessed
   window(SIZE, AREA)  runs of reads and writes, each at a random place
 
 Together:

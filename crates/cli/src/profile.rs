@@ -109,7 +109,7 @@ pub(crate) struct ProfileArgs {
 /// What is not found out.
 #[derive(Clone, Copy, Debug, Args)]
 struct LeftOut {
-    /// Leave out who calls what: no stacks are copied
+    /// Leave out callers: no stacks are copied
     #[arg(long)]
     no_stacks: bool,
 

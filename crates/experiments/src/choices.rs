@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn areas_leave_room_for_the_program() {
+    fn areas_leave_space_for_the_program() {
         assert_eq!(most_of(Bytes::mib(1000)), Bytes::mib(900));
         assert_eq!(most_of(Bytes::mib(40)), Bytes::mib(24));
         assert_eq!(most_of(Bytes::mib(18)), Bytes::mib(9));

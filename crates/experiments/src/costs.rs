@@ -24,7 +24,7 @@ use records::machine::{Level, Machine, ShortCosts, UserSwitch};
 use std::time::{Duration, Instant};
 use units::{Bytes, Quantity, Unit};
 
-/// An area in a cache is this many times the cache before it, where there is room for that.
+/// An area in a cache is this many times the cache before it, where there is space for that.
 const TIMES_CACHE_BEFORE: u64 = 3;
 const CHAINS: [u32; 12] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32];
 const GAPS_PER_OCTAVE: f64 = 3.0;

@@ -103,7 +103,7 @@ fn choose(host: &Host, nodes: &[u32], local: u32, most: usize) -> (Vec<u32>, Vec
     (nodes, left.into_iter().map(why).collect())
 }
 
-/// Several times the last cache, if all nodes have room for it and all placements together fit.
+/// Several times the last cache, if all nodes have space for it and all placements together fit.
 fn size_of_each(ctx: &Context<'_>, nodes: &[u32]) -> Bytes {
     let wanted = (ctx.last_cache().0 * ctx.pick(2, 4, 6)).clamp(32 << 20, 1 << 30);
     let free = ctx
@@ -118,8 +118,8 @@ fn size_of_each(ctx: &Context<'_>, nodes: &[u32]) -> Bytes {
     // One for each node, one interleaved, one left alone. They all may meet on one node in the
     // worst case.
     let placements = nodes.len() as u64 + 2;
-    let room = (ctx.max_memory.0 / placements).min(free / 3);
-    Bytes(wanted.min(room).max(4 << 20) / (2 << 20) * (2 << 20))
+    let most = (ctx.max_memory.0 / placements).min(free / 3);
+    Bytes(wanted.min(most).max(4 << 20) / (2 << 20) * (2 << 20))
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -103,7 +103,7 @@ mod tests {
     fn what_is_odd_is_said_once() {
         let text = include_str!("../../records/fixtures/machine.v1.interrupted.json");
         let mut machine = records::parse::<Machine>(text.as_bytes()).unwrap().body;
-        let claim = |who: &str, what: &str| (who.to_owned(), what.to_owned());
+        let claim = |source: &str, what: &str| (source.to_owned(), what.to_owned());
         let contradiction = Contradiction {
             about: "L3 size".to_owned(),
             claims: vec![claim("sysfs", "1 MiB"), claim("CPUID", "2 MiB")],

@@ -23,15 +23,15 @@ impl Arena {
     /// Memory of zeros, with its size in the word in front; null if there is no more.
     pub(crate) fn allocate(&self, bytes: usize, alignment: usize) -> *mut u8 {
         let alignment = alignment.max(ALIGNMENT);
-        let Some(room) = bytes.checked_add(ALIGNMENT + alignment) else { return core::ptr::null_mut() };
-        let room = room.next_multiple_of(ALIGNMENT);
+        let Some(size) = bytes.checked_add(ALIGNMENT + alignment) else { return core::ptr::null_mut() };
+        let size = size.next_multiple_of(ALIGNMENT);
         let taken = self
             .used
-            .fetch_update(Relaxed, Relaxed, |used| used.checked_add(room).filter(|&used| used <= BYTES));
+            .fetch_update(Relaxed, Relaxed, |used| used.checked_add(size).filter(|&used| used <= BYTES));
         let Ok(from) = taken else { return core::ptr::null_mut() };
         let base = self.memory.get().cast::<u8>();
         let address = (base as usize + from + ALIGNMENT).next_multiple_of(alignment);
-        // SAFETY: inside the piece that was just taken, which has room for the size in front.
+        // SAFETY: inside the piece that was just taken, which has space for the size in front.
         unsafe {
             let piece = base.add(address - base as usize);
             piece.sub(ALIGNMENT).cast::<usize>().write(bytes);

@@ -8,18 +8,18 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-const ROOM: usize = 8 << 10;
+const SLOTS: usize = 8 << 10;
 /// Beyond this the profiler must do with return addresses: a program that recurses without end, or
 /// has thousands of stacks.
 const MOST: u32 = 4 << 10;
 const PROBES: usize = 16;
 
 pub(crate) struct Keys {
-    known: [AtomicU64; ROOM],
+    known: [AtomicU64; SLOTS],
     count: AtomicU32,
 }
 
-pub(crate) static KEYS: Keys = Keys { known: [const { AtomicU64::new(0) }; ROOM], count: AtomicU32::new(0) };
+pub(crate) static KEYS: Keys = Keys { known: [const { AtomicU64::new(0) }; SLOTS], count: AtomicU32::new(0) };
 
 /// Never zero.
 pub(crate) fn key(return_address: u64, depth: u64) -> u64 {
@@ -56,7 +56,7 @@ impl Keys {
     }
 
     fn at(&self, key: u64, probe: usize) -> &AtomicU64 {
-        &self.known[((key >> 32) as usize + probe) % ROOM]
+        &self.known[((key >> 32) as usize + probe) % SLOTS]
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_path_is_new_once() {
-        static KEYS: Keys = Keys { known: [const { AtomicU64::new(0) }; ROOM], count: AtomicU32::new(0) };
+        static KEYS: Keys = Keys { known: [const { AtomicU64::new(0) }; SLOTS], count: AtomicU32::new(0) };
         let mut told = 0;
         for round in 0..2 {
             for path in 0..10_000_u64 {

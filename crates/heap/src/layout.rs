@@ -86,7 +86,7 @@ pub struct ReadMostly {
 
 #[repr(C, align(64))]
 pub struct Shared {
-    /// Records that found no room.
+    /// Records that found no space.
     pub lost: AtomicU64,
     /// Where the search for a free buffer begins.
     pub next_stack: AtomicU32,

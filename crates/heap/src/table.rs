@@ -1,6 +1,6 @@
 //! Addresses that are recorded though their page is not chosen. `free` looks here, so it is small
 //! and a look is two comparisons: buckets of two addresses, which are told by 32 bits each, the
-//! other bits being those of the bucket. An address that finds no room is not recorded.
+//! other bits being those of the bucket. An address that finds no space is not recorded.
 
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,7 @@ impl Table {
         (&self.0[index as usize], tag)
     }
 
-    /// Whether there was room.
+    /// Whether there was space.
     pub(crate) fn insert(&self, address: u64) -> bool {
         let (bucket, tag) = self.place(address);
         bucket.0.iter().any(|way| way.compare_exchange(0, tag, Relaxed, Relaxed).is_ok())

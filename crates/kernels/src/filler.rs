@@ -1,4 +1,4 @@
-//! Instructions that stand between two accesses and take up room in the core.
+//! Instructions that stand between two accesses and take up space in the core.
 //!
 //! What runs out first decides where the cliff is, so each kind says which part it takes an entry
 //! of. They depend on nothing that is slow, so schedulers stay empty.

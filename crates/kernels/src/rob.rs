@@ -1,5 +1,5 @@
 //! Two chains with fillers between their steps, after Henry Wong: the number of fillers at which
-//! the misses stop overlapping is the room that the core has for them.
+//! the misses stop overlapping is the space that the core has for them.
 
 use crate::emit::repeat;
 use crate::filler::{fill, framed};

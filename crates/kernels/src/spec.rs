@@ -53,8 +53,8 @@ pub enum Spec {
     Sequence { accesses: u32, fence: Fence },
 
     /// Two chains, from `rdi` and from `rcx`, a step along each per loop, with `gap` (0..=4096)
-    /// fillers after each of the two steps. As long as the fillers leave room for both steps in the
-    /// core, their misses overlap. `rdx` takes two words: where the chains stand in the end.
+    /// fillers after each of the two steps. As long as the fillers leave space for both steps in
+    /// the core, their misses overlap. `rdx` takes two words: where the chains stand in the end.
     /// Returns the first of them. 2 steps a loop.
     Rob { filler: Filler, gap: u32 },
 
@@ -154,7 +154,7 @@ pub enum StreamOp {
     Read,
     /// Sets every double of `a` to 1.
     Write,
-    /// `a = b`
+    /// Computes `a = b`.
     Copy,
     /// `a = b + 3 × c`, in doubles.
     Triad,

@@ -191,7 +191,7 @@ impl Vectors {
         Ok(a.add_instruction(Instruction::with2(code, to, self.register(from))?)?)
     }
 
-    /// `to = to (code) with`
+    /// Computes `to = to (code) with`.
     fn with_register(
         &self,
         a: &mut CodeAssembler,
@@ -206,7 +206,7 @@ impl Vectors {
         })?)
     }
 
-    /// `to = to (code) with`
+    /// Computes `to = to (code) with`.
     fn with_memory(
         &self,
         a: &mut CodeAssembler,

@@ -1,7 +1,7 @@
 //! Pointer chains: cycles of nodes in an arena, each node holding the address of the next.
 //!
 //! One arena holds many chains at once, so that blocks of all sizes can be interleaved without
-//! rebuilding: a cache line has room for eight pointers, and chains that overlap in lines use
+//! rebuilding: a cache line has space for eight pointers, and chains that overlap in lines use
 //! different pointers of them. Every chain is walked once after it is built: it must come back to
 //! its start after exactly as many steps as it has nodes, so that it is one cycle and not several,
 //! and every pointer in it lies in the arena. That check is also what makes running a chase kernel
@@ -14,7 +14,7 @@ pub use order::Order;
 use crate::arena::{Arena, PageKind, PagesGiven, Placement};
 use crate::rng::Rng;
 use crate::sys::SysError;
-use order::Visits;
+use order::Reads;
 use std::sync::Arc;
 use units::{Bytes, WouldHelp};
 
@@ -49,7 +49,7 @@ impl Layout {
 
     /// Steps of a lap.
     pub fn nodes(&self) -> u64 {
-        self.lines() * if self.order == Order::Revisiting { VISITS_PER_LAP } else { 1 }
+        self.lines() * if self.order == Order::Rereading { READS_PER_LINE } else { 1 }
     }
 
     fn reach(&self) -> usize {
@@ -61,7 +61,7 @@ impl Layout {
         (units * self.pitch).next_multiple_of(PAGE_BYTES) as usize
     }
 
-    /// How many chains of revisited lines can lie on the same pages, each on lines of its own.
+    /// How many chains of reread lines can lie on the same pages, each on lines of its own.
     fn lanes(&self) -> usize {
         if self.scatter { (self.pitch.min(PAGE_BYTES) / LINE_BYTES as u64).max(1) as usize } else { 1 }
     }
@@ -89,7 +89,7 @@ pub struct Chain {
     pub layout: Layout,
     start: *mut u8,
     arena: Arc<Arena>,
-    visits: Visits,
+    reads: Reads,
     place: ChainPlace,
 }
 
@@ -126,7 +126,7 @@ impl Chain {
         &self.arena
     }
 
-    /// The address of the node that the cycle visits as its `i`th.
+    /// The address of the node that the cycle reads as its `i`th.
     pub fn address(&self, i: u64) -> *mut u8 {
         let offset = self.node_offset(i % self.nodes());
         self.arena.base().wrapping_add(offset)
@@ -135,8 +135,8 @@ impl Chain {
     fn node_offset(&self, i: u64) -> usize {
         let Layout { pitch, scatter, .. } = self.layout;
         let mut slot = self.place.slot;
-        let mut unit = self.visits.unit(i);
-        if self.layout.order == Order::Revisiting {
+        let mut unit = self.reads.unit(i);
+        if self.layout.order == Order::Rereading {
             slot = (unit / self.layout.lines()) as usize;
             unit %= self.layout.lines();
         }
@@ -152,9 +152,9 @@ impl Chain {
 /// this size.
 const LINE_BYTES: usize = 64;
 const SLOTS_PER_LINE: usize = LINE_BYTES / 8;
-/// How often a lap of [`Order::Revisiting`] comes by each line: once for each pointer that it has
-/// room for.
-pub const VISITS_PER_LAP: u64 = SLOTS_PER_LINE as u64;
+/// How often a lap of [`Order::Rereading`] comes by each line: once for each pointer that it has
+/// space for.
+pub const READS_PER_LINE: u64 = SLOTS_PER_LINE as u64;
 const PAGE_BYTES: u64 = 4096;
 /// Where pages are kept apart, one page in each group of this many is left out...
 const PAGES_PER_GROUP: u64 = 4;
@@ -220,7 +220,7 @@ pub fn build(
             layout: layout.clone(),
             start: std::ptr::null_mut(),
             arena: arena.clone(),
-            visits: Visits::new(&layout.order, layout.nodes(), layout.pitch, rng),
+            reads: Reads::new(&layout.order, layout.nodes(), layout.pitch, rng),
             place,
         };
         chain.start = chain.address(0);
@@ -236,7 +236,7 @@ pub fn arena_size(layouts: &[Layout]) -> Bytes {
     assign(layouts).1
 }
 
-/// Gives every layout its place: chains of revisited lines first, as many on the same pages as
+/// Gives every layout its place: chains of reread lines first, as many on the same pages as
 /// those have lines; then the others, largest first, each in the pointer slot where it fits lowest.
 ///
 /// A chain whose pitch is whole lines has its pointers in one slot of eight. One whose pitch is not
@@ -244,13 +244,13 @@ pub fn arena_size(layouts: &[Layout]) -> Bytes {
 fn assign(layouts: &[Layout]) -> (Vec<ChainPlace>, Bytes) {
     let mut by_size: Vec<usize> = (0..layouts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(layouts[i].reach()));
-    let (revisiting, others): (Vec<usize>, Vec<usize>) =
-        by_size.into_iter().partition(|&i| layouts[i].order == Order::Revisiting);
+    let (rereading, others): (Vec<usize>, Vec<usize>) =
+        by_size.into_iter().partition(|&i| layouts[i].order == Order::Rereading);
     let mut places = vec![ChainPlace::default(); layouts.len()];
     let mut end = 0;
     // Only chains of one pitch share pages: their lanes would cross otherwise.
     let mut shared: Option<((u64, bool), usize, usize)> = None;
-    for i in revisiting {
+    for i in rereading {
         let layout = &layouts[i];
         let alike = (layout.pitch, layout.apart);
         shared = match shared {
@@ -270,7 +270,7 @@ fn assign(layouts: &[Layout]) -> (Vec<ChainPlace>, Bytes) {
     for i in others {
         let pitch = layouts[i].pitch as usize;
         assert!(pitch > 0 && pitch % 8 == 0, "a pitch of {pitch} bytes cuts pointers");
-        assert!(!layouts[i].apart, "pages are kept apart for revisiting chains only");
+        assert!(!layouts[i].apart, "pages are kept apart for rereading chains only");
         let apart = common(pitch / 8, SLOTS_PER_LINE);
         let top = |used: &[usize; SLOTS_PER_LINE], first: usize| {
             (first..SLOTS_PER_LINE).step_by(apart).map(|s| used[s]).max().unwrap_or(0)
@@ -396,7 +396,7 @@ mod tests {
             Order::Forward,
             Order::Backward,
             Order::Windowed(4096),
-            Order::Revisiting,
+            Order::Rereading,
             Order::Runs { bytes: 4096, descending: true },
             Order::Strided { units: 3, descending: false },
         ];
@@ -413,13 +413,13 @@ mod tests {
     }
 
     #[test]
-    fn revisiting_chains_share_pages_but_no_line() {
+    fn rereading_chains_share_pages_but_no_line() {
         let layout = |pages: u64, pitch, scatter| Layout {
             span: Bytes(pages * pitch),
             pitch,
             scatter,
             apart: false,
-            order: Order::Revisiting,
+            order: Order::Rereading,
         };
         let mut layouts: Vec<Layout> = (0..70).map(|i| layout(40 + i, 4096, true)).collect();
         layouts.extend((0..4).map(|i| layout(40 + i, 64, false)));
@@ -482,7 +482,7 @@ mod tests {
                 pitch: PAGE_BYTES,
                 scatter: true,
                 apart: true,
-                order: Order::Revisiting,
+                order: Order::Rereading,
             })
             .to_vec();
         for chain in build(&layouts, PageKind::Cut, &Placement::FirstTouch, &mut Rng::new(5)).unwrap() {

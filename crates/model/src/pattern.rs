@@ -52,7 +52,7 @@ pub enum Kind {
     Rand,
     /// Line after line.
     Seq,
-    /// Every `step` bytes, again and again from another line on, until all of the area is visited.
+    /// Every `step` bytes, again and again from another line on, until all of the area is accessed.
     Stride { step: Bytes },
     /// Runs of consecutive reads and writes, each at a random place.
     Window { size: Bytes },

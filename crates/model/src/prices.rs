@@ -197,7 +197,7 @@ fn clock_by_levels(levels: &[Level]) -> Option<Quantity> {
 /// A guest displaces cache lines of its host. How many is not measured: two lines of L1 are
 /// assumed, none to eight, which come back from L2. Where a record has no L2, or hardly knows it
 /// (others used the machine), that of a common machine is taken: memory in its place would make
-/// each visit as dear as a miss.
+/// each turn of a guest as dear as a miss.
 fn price_pollution(prices: &mut Prices) {
     const LINES: (f64, f64, f64) = (2.0, 0.0, 8.0);
     /// What is less certain is hardly known.
@@ -214,7 +214,7 @@ fn price_pollution(prices: &mut Prices) {
     let line = (second.value - first.value).max(0.0);
     let estimate = Estimate::new(LINES.0 * line, LINES.1 * line, LINES.2 * line);
     prices.pollution = Quantity::modelled(estimate, Unit::Cycles);
-    prices.assumed.push(format!("pollution: {} lines a visit, {} to {}", LINES.0, LINES.1, LINES.2));
+    prices.assumed.push(format!("pollution: {} lines a guest's turn, {} to {}", LINES.0, LINES.1, LINES.2));
 }
 
 /// The arithmetic on prices. A price that is not resolved counts as nothing; the plan names it.

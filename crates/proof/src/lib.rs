@@ -286,7 +286,7 @@ pub(crate) struct Context<'d> {
     /// Of each of these: some unit with a frame description calls it, or jumps there.
     pub(crate) met: Vec<AtomicBool>,
     /// The part of the new data where tables of twins may lie.
-    pub(crate) room: (u64, u64),
+    pub(crate) table_range: (u64, u64),
     /// What sections say is data, though executable.
     pub(crate) data: Vec<(u64, u64)>,
     pub(crate) findings: Findings,
@@ -354,8 +354,8 @@ fn look(
     places.sort_unstable();
     container::unchanged(old, new, &note, &places, &findings);
     let span = (added.data.address, added.text.address.saturating_add(added.text.memory_size));
-    let room = code::tables::room(&rewritten, &added.data);
-    if !code::tables::apart(&mapping, room, &findings) {
+    let table_range = code::tables::range(&rewritten, &added.data);
+    if !code::tables::apart(&mapping, table_range, &findings) {
         return Ok((nothing, findings));
     }
     let Some(unwind) = unwind::Tables::read(&original, &rewritten, &mapping, &findings) else {
@@ -386,7 +386,7 @@ fn look(
     let context = Context {
         position_independent: original.is_position_independent(),
         data: original.data_among_code(),
-        room,
+        table_range,
         named,
         known,
         met: bare.iter().map(|_| AtomicBool::new(false)).collect(),
@@ -456,7 +456,7 @@ impl Context<'_> {
                         _ => {}
                     }
                     view.jump_tables(&mut scratch);
-                    view.label_table(self.room, &scratch);
+                    view.label_table(self.table_range, &scratch);
                     view.unwinding(index, &mut scratch);
                 }
                 scratch

@@ -71,7 +71,7 @@ pub(crate) fn share(q: &Quantity) -> String {
     if modelled { text + " (modelled)" } else { text }
 }
 
-/// `12.3% [11.0, 13.6]`
+/// A share with its interval, as `12.3% [11.0, 13.6]`.
 pub(crate) fn percent(e: Estimate) -> String {
     let e = e.scaled(100.0);
     if e.lo == e.hi { format!("{}%", number(e.value)) } else { figures(e).replacen(" [", "% [", 1) }

@@ -1,5 +1,5 @@
 //! Each control of a page, by the keys and the pointer of a real browser, and what is told of the
-//! page to those who do not see it. Without Chromium these tests say so and end.
+//! page to screen readers. Without Chromium these tests say so and end.
 
 mod devtools;
 mod fixtures;
@@ -225,7 +225,7 @@ fn a_record_is_saved_from_its_page() {
 }
 
 #[test]
-fn those_who_do_not_see_the_page_are_told_of_each_control_and_figure() {
+fn screen_readers_are_told_of_each_control_and_figure() {
     let made = report(&RECORDS.map(fixture), &Options::default());
     let Some(mut browser) = Browser::open(&made.html) else { return };
     let closed = browser.accessible();

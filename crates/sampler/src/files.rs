@@ -78,7 +78,11 @@ pub(crate) fn modules_with(tally: &Tally, build_ids: &BuildIds) -> (Vec<ModuleFi
     for (what, mapped) in tally.mapped.iter().enumerate() {
         let Some(data) = build_ids.bytes_of(mapped) else {
             if sampled.contains(&(what as u32)) && mapped.area.is_none() {
-                let why = if bytes_of(mapped).is_some() { "it is not the same" } else { "it is not there" };
+                let why = if bytes_of(mapped).is_some() {
+                    "the file has another build ID"
+                } else {
+                    "there is no such file"
+                };
                 missing.push(Missing { path: records::text_of(path_of(mapped)), why });
             }
             continue;

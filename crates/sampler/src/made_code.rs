@@ -183,7 +183,7 @@ pub(crate) fn refusal(names: &MadeCode, tally: &Tally) -> Option<Refused> {
     Some(Refused {
         what: "names of code made at run time".to_owned(),
         why: format!(
-            "{:.1}% of the samples are in code that the program made itself, of which no /tmp/perf-PID.map tells",
+            "{:.1}% of the samples are in code that the program made itself, which no /tmp/perf-PID.map describes",
             100.0 * share
         ),
         would_help: Some(help(&programs)),

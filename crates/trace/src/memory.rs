@@ -21,7 +21,7 @@ pub(crate) struct Told {
     pub place: u64,
 }
 
-/// Of whom a chunk is.
+/// The thread and process a chunk is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Writer {
     pub process: u32,

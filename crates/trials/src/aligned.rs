@@ -1,4 +1,4 @@
-//! What a site allocates, on cache lines of its own: aligned, and with room up to the next line.
+//! What a site allocates, on cache lines of its own: aligned, and with space up to the next line.
 //!
 //! That parts what threads use only where the parts are allocations, or lie in one allocation at
 //! multiples of a line. Elsewhere the program itself must pad, and nothing is tried.

@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 pub struct HugePages {
     /// Mappings up to this size: larger ones are reservations, of which a little is used.
     pub up_to: u64,
-    /// The kernel gives them to who asks.
+    /// The kernel gives them to programs that ask.
     pub is_allowed: bool,
 }
 

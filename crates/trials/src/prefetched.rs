@@ -75,7 +75,7 @@ fn form(
     }
     if rewritten.coverage.inserted_bytes == 0 {
         return Err(match load.walk {
-            Walk::Steps(_) => "its address is not told by registers alone".to_owned(),
+            Walk::Steps(_) => "registers alone do not give its address".to_owned(),
             Walk::Indexed => "no load near it reads its index in steps, where registers are free".to_owned(),
         });
     }

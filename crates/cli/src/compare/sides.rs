@@ -16,7 +16,7 @@ fn side(argument: &String) -> anyhow::Result<Side> {
     let mut runs = Vec::new();
     for part in parts {
         if part.as_os_str().is_empty() {
-            return Err(Refusal::wrong_use(argument, "nothing stands at one side of a comma").into());
+            return Err(Refusal::wrong_use(argument, "one side of a comma is empty").into());
         }
         for path in files(part)? {
             let record = records::read_any(&path)?;

@@ -353,7 +353,8 @@ fn contradictions(page: &mut Page, host: &Host) {
     }
     page.section("Contradictions");
     for c in &host.contradictions {
-        let claims: Vec<String> = c.claims.iter().map(|(who, what)| format!("{who} says {what}")).collect();
+        let claims: Vec<String> =
+            c.claims.iter().map(|(source, what)| format!("{source} says {what}")).collect();
         page.line(Mark::Odd, &c.about, &format!("{}. {}", claims.join(", "), sentence(&c.judgement)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Columns of a curve: `most` where lines of `width` characters have room for them.
+/// Columns of a curve: `most` where lines of `width` characters have space for them.
 pub(crate) fn columns(most: usize, width: usize) -> usize {
     most.min(width.saturating_sub(LABELS)).max(8)
 }

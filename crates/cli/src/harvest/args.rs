@@ -48,7 +48,7 @@ pub(crate) struct HarvestArgs {
     /// CPUs for scavengers while they are off the primary, as 0-3,8 [default: the primary's]
     ///
     /// A scavenger is off the primary for system calls, in libraries that are not rewritten, and
-    /// whenever the primary has no room for it. Scavengers off the primary run under SCHED_IDLE.
+    /// whenever the primary's rings are full. Scavengers off the primary run under SCHED_IDLE.
     #[arg(long, value_name = "CPUS", value_parser = home_cpus)]
     home_cpus: Option<CpuList>,
 

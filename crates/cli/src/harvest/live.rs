@@ -1,7 +1,7 @@
 //! The live view: one line on the terminal while a harvest runs.
 //!
 //! ```text
-//! gleaner: 2 guests aboard of 3 scavengers (room for 4); recently 1.6 aboard, 5 boardings; …
+//! gleaner: 2 guests aboard of 3 scavengers (at most 4); recently 1.6 aboard, 5 boardings; …
 //! ```
 //!
 //! It is drawn on the controlling terminal itself, so that redirections of the primary stay as they
@@ -91,9 +91,9 @@ fn line(now: &Snapshot, recent: Option<RecentFigures>, starved: usize) -> String
     }
     let running = now.scavengers.iter().filter(|scavenger| scavenger.running).count();
     let guests = now.guests_running();
-    let room: u32 = now.threads.iter().map(|thread| thread.ring).sum();
+    let most: u32 = now.threads.iter().map(|thread| thread.ring).sum();
     let plural = if guests == 1 { "" } else { "s" };
-    let mut text = format!("gleaner: {guests} guest{plural} aboard of {running} scavengers (room for {room}");
+    let mut text = format!("gleaner: {guests} guest{plural} aboard of {running} scavengers (at most {most}");
     match now.aboard().saturating_sub(guests) {
         0 => text.push(')'),
         waiting => {
@@ -149,7 +149,7 @@ mod tests {
         };
         assert_eq!(
             line(&now, None, 0),
-            "gleaner: 2 guests aboard of 2 scavengers (room for 4); its slowdown is not known yet"
+            "gleaner: 2 guests aboard of 2 scavengers (at most 4); its slowdown is not known yet"
         );
         let mut recent = Recent::default();
         recent.add(&now);
@@ -170,7 +170,7 @@ mod tests {
         recent.add(&now);
         assert_eq!(
             line(&now, recent.figures(), 1),
-            "gleaner: 0 guests aboard of 2 scavengers (room for 4, 2 waiting), 1 off the primary without CPU time; \
+            "gleaner: 0 guests aboard of 2 scavengers (at most 4, 2 waiting), 1 off the primary without CPU time; \
              recently 1.0 aboard, 10 boardings; primary +10.0% [+10.0, +10.0]; 99% of absences below 400 ns"
         );
         assert_eq!(line(&Snapshot::default(), None, 0), "gleaner: the primary runs alone");

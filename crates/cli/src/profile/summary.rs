@@ -241,7 +241,7 @@ pub(super) fn callers(profile: &Profile, top: usize) -> String {
     if lines.is_empty() {
         return lines;
     }
-    format!("\n  who calls these loads most often (share of the load's stacks)\n{lines}")
+    format!("\n  the most frequent callers of these loads (share of the load's stacks)\n{lines}")
 }
 
 fn functions(profile: &Profile, top: usize, width: usize) -> String {

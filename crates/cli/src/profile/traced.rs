@@ -233,7 +233,7 @@ fn seconds(time: &Quantity) -> String {
     time.value().map_or("-".to_owned(), |time| format!("{time:.2} s"))
 }
 
-/// `3.2 [2.9, 3.4] GB/s`
+/// A rate with its interval, as `3.2 [2.9, 3.4] GB/s`.
 fn rate(rate: &Quantity) -> String {
     match rate.estimate() {
         Some(rate) => {

@@ -18,7 +18,7 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
     let outcome = machine.experiments.stride.as_ref()?;
     let mut text = trouble("stride", Some(outcome)).map(|l| format!("  {l}\n")).unwrap_or_default();
     let Some(result) = &outcome.result else { return Some(text) };
-    text.push_str("  ns per load by stride in bytes, ascending; every line of the area is visited;\n  ± half the interval, where that is more than 5%\n");
+    text.push_str("  ns per load by stride in bytes, ascending; every line of the area is accessed;\n  ± half the interval, where that is more than 5%\n");
     text.push_str(&grid(result, width));
     text.push_str(&format!(
         "  cache line: {} bytes (claimed: {})\n",
@@ -49,7 +49,7 @@ fn reach(q: &Quantity) -> String {
     }
 }
 
-/// A figure of a table that has no room for intervals: with the larger half of it where that is
+/// A figure of a table that has no space for intervals: with the larger half of it where that is
 /// wide.
 fn short(quantity: &Quantity) -> String {
     let Some(e) = quantity.estimate() else { return "-".to_owned() };

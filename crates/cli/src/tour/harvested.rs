@@ -83,7 +83,7 @@ fn away(run: &Run) -> String {
 fn verdict(found: &HarvestFigures) -> String {
     let all = percent(&found.pace);
     let so = match found.gain() {
-        Gain::Pays => "so much was lost to waiting",
+        Gain::Pays => "waiting had cost it the difference",
         Gain::DoesNotPay => "it did not pay here",
         Gain::NotResolved => "whether it pays is not resolved",
     };

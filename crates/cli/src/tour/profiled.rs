@@ -10,8 +10,8 @@ use units::Quantity;
 
 /// Orders of the profiled run: longer than others, for more samples.
 const ORDERS: &str = "4000000";
-/// Customers whom a look-up visits in the mean: half of the eight that share a slot, and itself.
-const VISITED: f64 = 5.0;
+/// Customers that a look-up reads in the mean: half of the eight that share a slot, and itself.
+const READ: f64 = 5.0;
 
 pub(super) fn command() -> String {
     format!("gleaner profile -o {PROFILE} -- ./join {ORDERS}")
@@ -61,7 +61,7 @@ fn sentences(profile: &Profile, load: Option<&Quantity>) -> Vec<String> {
         };
         says.push(format!("A probe timed the load that takes longest: {}{chain}.", load.latency.brief()));
     }
-    let look_up = load.and_then(|load| LookUp::of(load, VISITED, &summary.cpu_time, orders));
+    let look_up = load.and_then(|load| LookUp::of(load, READ, &summary.cpu_time, orders));
     if let Some(LookUp { loads, taken, is }) = look_up {
         let compared = match is {
             Compared::AsLoads => "The two agree to within the interval",
@@ -73,7 +73,7 @@ fn sentences(profile: &Profile, load: Option<&Quantity>) -> Vec<String> {
             }
         };
         says.push(format!(
-            "A look-up visits five customers in the mean. Five loads one after the other, by the model of step 2: {}. An order \
+            "A look-up reads five customers in the mean. Five loads one after the other, by the model of step 2: {}. An order \
              took {} of CPU time, all of the program counted. {compared}.",
             loads.brief(),
             taken.brief()

@@ -302,7 +302,7 @@ fn a_primary_keeps_what_it_has() {
 
 /// It may do with its descriptors what it wants: then its memory is like anybody's.
 #[test]
-fn who_closes_all_that_is_open_runs_on() {
+fn a_scavenger_that_closes_all_descriptors_runs_on() {
     let place = place();
     let (_, out) = left(&place, "./p close");
     assert_eq!(out, "done\n");

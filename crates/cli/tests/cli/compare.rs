@@ -102,7 +102,7 @@ fn what_cannot_be_compared_is_told_in_a_line() {
         ("absent.json", "absent.json: cannot be read: No such file or directory"),
         ("empty", "empty: no records"),
         ("a/0.json", "a/0.json and a/0.json are the same run"),
-        ("b/0.json,", "b/0.json,: nothing stands at one side of a comma"),
+        ("b/0.json,", "b/0.json,: one side of a comma is empty"),
         (profile.as_str(), "only records of one kind can be compared"),
     ] {
         let (code, _, errors) = gleaner(place.path(), &["compare", "a/0.json", new]);

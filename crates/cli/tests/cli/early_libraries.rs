@@ -73,7 +73,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn who_is_called_before_the_runtime_is_there_stays_as_it_is() {
+fn programs_called_before_the_runtime_starts_are_not_rewritten() {
     let place = place();
     for (program, why) in [
         ("./resolved", "libresolver.so has indirect functions"),

@@ -75,8 +75,8 @@ fn names_may_be_any_bytes() {
         let output = harvest.output().unwrap();
         assert_eq!(output.stdout, b"until\nout\n8\n\xf9\n", "{}", text(&output.stderr));
         assert_eq!(output.status.code(), Some(7));
-        // Nothing that stands in names makes a line of it two. Who has spoken may yet be ended with
-        // the primary.
+        // Nothing that stands in names makes a line of it two. A program that has spoken may yet
+        // end with the primary.
         let whole = |line: &str| {
             line.starts_with("gleaner: scavenger ./p")
                 && line.ends_with(": exit code 7; its output is in out")

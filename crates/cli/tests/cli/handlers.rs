@@ -224,7 +224,7 @@ fn as_scavenger(place: &Place, mode: &str, expected: &str) -> String {
         place.harvest(&["-q", "--scavenger", &command, "--scavenger-out", "said", "--", "./p", "rests"]);
     let mut harvest = harvest.spawn().unwrap();
     let mut seen = String::new();
-    // Who runs at home has what other programs leave of the CPUs.
+    // At home a scavenger has what other programs leave of the CPUs.
     for _ in 0..6000 {
         std::thread::sleep(std::time::Duration::from_millis(100));
         seen = std::fs::read_to_string(&said).unwrap_or_default();
@@ -256,7 +256,7 @@ fn handlers_run_on_the_programs_stack_wherever_they_come() {
 }
 
 /// Each signal takes the guest that runs away from the primary, wherever it is in its code: also
-/// where it has read whom it is to go on with.
+/// where it has read the context that it is to go on with.
 #[test]
 fn guests_that_are_interrupted_amid_their_yields_go_on() {
     let place = place();

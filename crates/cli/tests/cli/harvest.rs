@@ -184,9 +184,9 @@ fn nobody_left(place: &Place) {
 #[test]
 fn what_the_terminal_or_anybody_sends_ends_everybody() {
     use std::os::unix::process::CommandExt;
-    // Ctrl-C goes to the whole group, SIGTERM to whom it is sent, SIGKILL leaves no time to say
+    // Ctrl-C goes to the whole group, SIGTERM to one process, SIGKILL leaves no time to say
     // anything.
-    for (signal, whom, code, by) in
+    for (signal, group, code, by) in
         [("INT", "-", None, Some(2)), ("TERM", "", Some(7), None), ("KILL", "", None, Some(9))]
     {
         if signal == "INT" && interrupts_are_ignored() {
@@ -198,7 +198,7 @@ fn what_the_terminal_or_anybody_sends_ends_everybody() {
         let mut child = harvest.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
-        let target = format!("{whom}{}", child.id());
+        let target = format!("{group}{}", child.id());
         let primary = primary_of(child.id());
         assert!(testkit::kill(signal, &target));
         let status = child.wait().unwrap();
@@ -462,7 +462,7 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
 /// It would run for ever with guests aboard that never get a turn: they stay at home, and do there
 /// what they are for.
 #[test]
-fn who_never_gives_way_leaves_scavengers_at_home() {
+fn a_primary_without_yields_leaves_scavengers_at_home() {
     let place = place();
     let arguments =
         ["--most-sites", "0", "--no-spins", "--scavenger-out", "said", "--scavenger", "./p say hello"];
@@ -493,10 +493,10 @@ fn a_supervisor_that_is_killed_is_told_and_not_waited_for() {
     nobody_left(&place);
 }
 
-/// Who was killed may take its time to die, where it is traced or the processors are busy: the
+/// A killed scavenger may take its time to die, where it is traced or the processors are busy: the
 /// primary's end is told without it.
 #[test]
-fn who_cannot_die_at_once_does_not_keep_the_primarys_end_back() {
+fn a_scavenger_slow_to_die_does_not_delay_the_primarys_end() {
     let place = place();
     let mut harvest =
         place.harvest(&["--scavenger", "./p traced", "--record", "run.json", "--", "./p", "wait"]);

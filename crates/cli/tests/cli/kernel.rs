@@ -98,7 +98,7 @@ fn scavenger(place: &Place, command: &str) -> (Output, String) {
 }
 
 #[test]
-fn who_sets_the_gs_base_ends_with_a_line() {
+fn a_program_that_sets_the_gs_base_ends_with_a_line() {
     let place = place();
     let kinds: &[&str] = if place.compile("cc", "static", &["-static"]) { &["p", "static"] } else { &["p"] };
     for mode in ["gs", "gs-by-number"] {

@@ -111,7 +111,7 @@ fn a_primary_that_is_stopped_on_its_way_to_a_guest_goes_on_alone() {
         gdb
     };
     if !gdb().args(["-ex", "python print('python is here')"]).output().is_ok_and(has_python) {
-        return eprintln!("skipped: 'gdb' with Python is not there (Debian: apt install gdb)");
+        return eprintln!("skipped: 'gdb' with Python is missing (Debian: apt install gdb)");
     }
     let place = place();
     let mut harvest =

@@ -62,7 +62,7 @@ fn recorded(place: &Place, options: &[&str]) -> bool {
     let done = command.output();
     let is_done = done.as_ref().is_ok_and(|done| done.status.success());
     if !is_done {
-        eprintln!("skipped: perf is not there or may not sample: {done:?}");
+        eprintln!("skipped: perf is missing or may not sample: {done:?}");
     }
     is_done
 }
@@ -138,10 +138,10 @@ fn a_program_that_was_built_anew_is_not_taken_for_the_old_one() {
     assert_eq!(profile.loads[0].function.as_deref(), Some("chase"), "perf has kept a copy");
     let (_, profile) = profiled(&place, "perf.data");
     assert!(profile.loads.is_empty(), "{:?}", profile.loads);
-    assert!(refusals(&profile).contains("/p (it is not the same)"), "{}", refusals(&profile));
+    assert!(refusals(&profile).contains("/p (the file has another build ID)"), "{}", refusals(&profile));
     std::fs::remove_file(place.at("p")).unwrap();
     let (_, profile) = profiled(&place, "perf.data");
-    assert!(refusals(&profile).contains("/p (it is not there)"), "{}", refusals(&profile));
+    assert!(refusals(&profile).contains("/p (there is no such file)"), "{}", refusals(&profile));
 }
 
 /// Where the program of a test is loaded in files that are written here.
@@ -432,7 +432,7 @@ fn perf_reads_the_same_from_what_is_made_up_here() {
         std::fs::write(place.at(name), file.file()).unwrap();
     }
     let Some(told) = perf(&["script", "-i", "mem.data", "-F", "event,addr,weight,data_src"]) else {
-        eprintln!("skipped: perf is not there");
+        eprintln!("skipped: perf is missing");
         return;
     };
     let lines: Vec<&str> = told.lines().filter(|line| line.contains("mem-loads")).collect();
@@ -548,5 +548,5 @@ fn addresses_in_a_file_that_is_gone_are_named_by_their_place() {
     let load = &profile.loads[0];
     assert_eq!((load.function.as_deref(), load.samples), (None, 400), "{}", text(&output.stderr));
     assert!(load.module.ends_with("/p") && load.instruction == "?", "{load:?}");
-    assert!(refusals(&profile).contains("it is not there"));
+    assert!(refusals(&profile).contains("there is no such file"));
 }

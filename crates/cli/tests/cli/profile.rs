@@ -96,7 +96,7 @@ fn a_stripped_program_shows_the_same_load() {
 }
 
 #[test]
-fn who_calls_what_waits_is_a_tree_below_the_program() {
+fn callers_of_stalled_loads_are_a_tree_below_the_program() {
     let place = place();
     let Some((_, profile)) = profiled(&place, &["-q", "--", "./p", STEPS]) else { return };
     let tree = &profile.calls;

@@ -134,7 +134,7 @@ fn threads_that_take_turns_do_not_disturb() {
 }
 
 #[test]
-fn who_touches_first_what_several_use() {
+fn first_touch_by_one_thread_of_what_several_use_is_found() {
     is_found("triad.c", &[], FirstTouch, "main", "initialise");
     is_silent("triad.c", &["-DPARALLEL"]);
 }

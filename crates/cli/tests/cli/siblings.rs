@@ -139,7 +139,7 @@ fn threads_that_gain_nothing_run_apart() {
     }
 }
 
-/// Who can have a CPU of its own does not wait aboard another one: the main thread only sleeps
+/// A thread that can have a CPU of its own does not wait aboard: the main thread only sleeps
 /// while its one worker runs.
 #[test]
 fn idle_processors_come_first() {

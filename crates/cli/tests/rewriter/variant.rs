@@ -129,7 +129,7 @@ pub(crate) enum Breadth {
 }
 
 impl Breadth {
-    /// For a program of this name, as the environment has it. Who names variants means those and no
+    /// For a program of this name, as the environment has it. To name variants means those and no
     /// others.
     pub(crate) fn of(program: &str, wanted: &[String]) -> Self {
         match std::env::var("GLEANER_MATRIX").as_deref() {

@@ -116,10 +116,10 @@ impl StreamAreas {
             cpus_on.entry(node_of[&cpu]).or_default().push(cpu);
         }
         // A chain for latency under load comes on top.
-        let room = Bytes(most.0.min(ctx.max_memory.0) / (cpus_on.len() as u64 + 1));
+        let most_each = Bytes(most.0.min(ctx.max_memory.0) / (cpus_on.len() as u64 + 1));
         let mut by_node = BTreeMap::new();
         for (node, cpus) in cpus_on {
-            let size = plan::memory_on_node(ctx.host, &cpus, times, room);
+            let size = plan::memory_on_node(ctx.host, &cpus, times, most_each);
             let placement = node.map_or(Placement::FirstTouch, |n| Placement::Bind(vec![n]));
             let mut arena = Arena::placed(size, main_pages(ctx), &placement)?;
             // Ordinary numbers, and none that a processor might treat as special, as it may zeros.

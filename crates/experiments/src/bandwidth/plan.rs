@@ -96,10 +96,10 @@ fn cached(host: &Host, cpus: &[u32]) -> Vec<(String, Bytes)> {
 }
 
 /// Bytes of memory on one node: several times all of its last caches, within what may be used.
-pub(super) fn memory_on_node(host: &Host, cpus: &[u32], times: u64, room: Bytes) -> Bytes {
+pub(super) fn memory_on_node(host: &Host, cpus: &[u32], times: u64, most: Bytes) -> Bytes {
     let caches = crews::last_caches(host, cpus, Bytes::mib(32));
     let wanted = (caches.0 * times).clamp(64 << 20, 4 << 30);
-    Bytes(wanted.min(room.0).max(1 << 20))
+    Bytes(wanted.min(most.0).max(1 << 20))
 }
 
 #[cfg(test)]

@@ -53,9 +53,9 @@ fn run(ctx: &mut Context<'_>, known: &Machine) -> Result<CacheToCache, Refused> 
     let time = ctx.budget.as_secs_f64() * 0.6;
     let several_nodes = home::several_nodes(ctx.host);
     // Each pair twice at most, by the line's home.
-    let room = (time / BLOCK_WITH_COSTS.as_secs_f64()) as usize / if several_nodes { 2 } else { 1 };
-    let drawn = sample::draw(&classes, room / LEAST_BLOCKS, &mut ctx.rng);
-    let blocks = (room / drawn.len().max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS);
+    let tries = (time / BLOCK_WITH_COSTS.as_secs_f64()) as usize / if several_nodes { 2 } else { 1 };
+    let drawn = sample::draw(&classes, tries / LEAST_BLOCKS, &mut ctx.rng);
+    let blocks = (tries / drawn.len().max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS);
     // A thread each for those CPUs only that take part.
     let taking_part: Vec<u32> = cpus
         .iter()

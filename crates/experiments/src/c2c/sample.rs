@@ -17,26 +17,26 @@ pub(super) fn classes(host: &Host, cpus: &[u32]) -> BTreeMap<Nearness, Vec<(u32,
     classes
 }
 
-/// At most `room` pairs, drawn from all classes alike: what a small class leaves over the large
+/// At most `most` pairs, drawn from all classes alike: what a small class leaves over the large
 /// ones get.
 pub(super) fn draw(
     classes: &BTreeMap<Nearness, Vec<(u32, u32)>>,
-    room: usize,
+    most: usize,
     rng: &mut Rng,
 ) -> Vec<(Nearness, (u32, u32))> {
     let mut smallest_first: Vec<(&Nearness, &Vec<(u32, u32)>)> = classes.iter().collect();
     smallest_first.sort_by_key(|c| c.1.len());
-    let (mut room, mut left) = (room, smallest_first.len());
+    let (mut most, mut left) = (most, smallest_first.len());
     let mut drawn = Vec::new();
     for (&nearness, pairs) in smallest_first {
         // One of each class at least.
-        let take = (room / left.max(1)).clamp(1, pairs.len());
+        let take = (most / left.max(1)).clamp(1, pairs.len());
         let mut pairs = pairs.clone();
         if take < pairs.len() {
             rng.shuffle(&mut pairs);
             pairs.truncate(take);
         }
-        room = room.saturating_sub(take);
+        most = most.saturating_sub(take);
         left -= 1;
         drawn.extend(pairs.into_iter().map(|p| (nearness, p)));
     }

@@ -151,8 +151,8 @@ struct Chains {
 impl Chains {
     fn build(ctx: &mut Context<'_>) -> Result<Self, Refused> {
         let (line, last) = (ctx.line(), ctx.last_cache());
-        let room = ctx.max_memory.0 / 3;
-        let memory = (last.0 * TIMES_LAST_CACHE).clamp(LEAST_CHAIN, MOST_CHAIN).min(room).max(1 << 20);
+        let most = ctx.max_memory.0 / 3;
+        let memory = (last.0 * TIMES_LAST_CACHE).clamp(LEAST_CHAIN, MOST_CHAIN).min(most).max(1 << 20);
         // An eighth of the last cache: more would take long to warm before each block.
         let before = ctx.host.data_cache_sizes_of(ctx.cpu() as u32);
         let before = before.iter().rev().nth(1).and_then(|cache| cache.size).unwrap_or(Bytes(0));

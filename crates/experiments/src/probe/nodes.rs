@@ -46,8 +46,8 @@ pub(super) fn plans(ctx: &mut Context<'_>, order: &[u32]) -> Result<Vec<NodePlan
     }
     by_node.sort_unstable_by_key(|(node, _)| *node);
     by_node.truncate(MOST_NODES);
-    let room = ctx.max_memory.0 / 4 / by_node.len() as u64;
-    let span = (ctx.last_cache().0 * 2).clamp(32 << 20, 128 << 20).min(room).max(1 << 20);
+    let most = ctx.max_memory.0 / 4 / by_node.len() as u64;
+    let span = (ctx.last_cache().0 * 2).clamp(32 << 20, 128 << 20).min(most).max(1 << 20);
     let line = ctx.line();
     let mut plans = Vec::new();
     for (node, cpus) in by_node {

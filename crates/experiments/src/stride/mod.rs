@@ -3,9 +3,9 @@
 //! Up to the size of a line several loads share a line, and the mean falls accordingly; beyond it
 //! every load touches a new line, and is cheap only as long as a prefetcher follows the stride. A
 //! stride leaves no line out: at the end of the area, the next lap begins at another line, until
-//! all lines are visited. Otherwise a long stride would make a large area small enough for a cache.
-//! So the size of the area says which level the lines come from, whatever the stride. Read a row
-//! (one size) beside its random latency: equal means that nothing is prefetched.
+//! all lines are accessed. Otherwise a long stride would make a large area small enough for a
+//! cache. So the size of the area says which level the lines come from, whatever the stride. Read a
+//! row (one size) beside its random latency: equal means that nothing is prefetched.
 
 mod plan;
 mod reveal;

@@ -44,7 +44,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Refused> {
     let sizes = distinct(plan.iter().map(|p| p.size));
     let mut chains = Vec::new();
     for (i, &cpu) in order[..widest].iter().enumerate() {
-        // Later threads need no room for sizes at which only earlier ones take part.
+        // Later threads need no space for sizes at which only earlier ones take part.
         let mine: Vec<Bytes> =
             sizes.iter().copied().filter(|s| plan.iter().any(|p| p.size == *s && p.threads > i)).collect();
         chains.push(ThreadChains::build(ctx, cpu, &mine)?);
@@ -123,13 +123,13 @@ struct PlannedCrowd {
 }
 
 fn crowds(ctx: &Context<'_>, order: &[u32]) -> Vec<PlannedCrowd> {
-    let room = ctx.max_memory.0.min(MOST_CHAINS);
-    plan_crowds(ctx.host, order, ctx.pick(5, 8, 12), room)
+    let most = ctx.max_memory.0.min(MOST_CHAINS);
+    plan_crowds(ctx.host, order, ctx.pick(5, 8, 12), most)
 }
 
 /// Half of the private caches, an eighth of the last one, and half of `times` the last one; as many
-/// threads as `room` allows.
-fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<PlannedCrowd> {
+/// threads as `most` allows.
+fn plan_crowds(host: &Host, order: &[u32], times: u64, most: u64) -> Vec<PlannedCrowd> {
     let caches = crews::caches(host, order[0]);
     let last = caches.last().map_or(Bytes::mib(32), |c| c.size);
     let mut sizes: Vec<(String, Bytes)> = Vec::new();
@@ -140,11 +140,11 @@ fn plan_crowds(host: &Host, order: &[u32], times: u64, room: u64) -> Vec<Planned
         sizes.push((cache.name.clone(), part));
     }
     // Memory, whatever the claims: at least 64 MiB.
-    sizes.push(("DRAM".to_owned(), Bytes((last.0 * times / 2).max(64 << 20).min(room))));
+    sizes.push(("DRAM".to_owned(), Bytes((last.0 * times / 2).max(64 << 20).min(most))));
     let mut plan = Vec::new();
     for (within, size) in sizes {
         for threads in crews::crowd_sizes(order.len()) {
-            if threads == 1 || threads as u64 * size.0 <= room {
+            if threads == 1 || threads as u64 * size.0 <= most {
                 plan.push(PlannedCrowd { within: within.clone(), size, threads });
             }
         }

@@ -1,6 +1,6 @@
 //! A buffer's entries from what pages cost beyond lines. Pure.
 //!
-//! When n pages are visited at random and a buffer holds C of them, a visit misses with probability
+//! When n pages are read at random and a buffer holds C of them, a read misses with probability
 //! 1 - C/n, whatever the buffer replaces. So the cost over n is flat as far as C and then `offset +
 //! miss·(1 - C/n)`: a curve with a knee at C whose height is what a miss costs.
 

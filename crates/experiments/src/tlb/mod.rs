@@ -1,8 +1,8 @@
 //! **tlb**: how many pages each translation buffer holds, and what missing it costs.
 //!
-//! Chains come in pairs: n lines, each on a page of its own, and n lines side by side, visited in
-//! the same order. Both take the same room in the caches (the spread lines are dealt out evenly
-//! over the cache's sets), so what the spread chain costs more is translation. Each line is visited
+//! Chains come in pairs: n lines, each on a page of its own, and n lines side by side, read in
+//! the same order. Both take the same space in the caches (the spread lines are dealt out evenly
+//! over the cache's sets), so what the spread chain costs more is translation. Each line is read
 //! several times a lap in random order. Then a TLB of C entries finds C of n pages, whichever entry
 //! it replaces, and the knee of the cost over n stands at its size (`fit.rs`). In a plain cycle a
 //! set with one page too many would miss all of its pages, and the knee would come early.
@@ -181,11 +181,11 @@ fn measure(ctx: &mut Context<'_>, kind: PageKind, range: &PageRange, share: f64)
 fn apart(lines: u64, kind: PageKind) -> Layout {
     let pitch = kind.page_size();
     let apart = matches!(kind, PageKind::Small | PageKind::Cut);
-    Layout { span: Bytes(lines * pitch), pitch, scatter: true, apart, order: Order::Revisiting }
+    Layout { span: Bytes(lines * pitch), pitch, scatter: true, apart, order: Order::Rereading }
 }
 
 fn together(lines: u64, line: u64) -> Layout {
-    Layout { span: Bytes(lines * line), pitch: line, scatter: false, apart: false, order: Order::Revisiting }
+    Layout { span: Bytes(lines * line), pitch: line, scatter: false, apart: false, order: Order::Rereading }
 }
 
 /// Numbers of pages, `per_octave` for each doubling.

@@ -43,7 +43,7 @@ pub(super) const TABLE: Table = Table {
         int("l3_bytes", "third-level cache"),
         int("page_bytes", "base page"),
         text("thp", "transparent huge pages: `always`, `madvise` or `never`"),
-        text("thp_defrag", "how the kernel makes room for them"),
+        text("thp_defrag", "how the kernel frees memory for them"),
         text("governor", "governors of the core clock, with commas between them"),
         int("cpu", "the CPU that measured"),
         text("effort", "`quick`, `normal` or `thorough`"),

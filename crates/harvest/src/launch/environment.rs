@@ -1,5 +1,5 @@
 //! The whole environment, for the primary. The standard library keeps it as a map, which has no
-//! room for a name that occurs twice or for an entry that is no assignment. Such entries go along
+//! space for a name that occurs twice or for an entry that is no assignment. Such entries go along
 //! in variables of their own, and the runtime puts them back.
 
 use runtime_abi::control::ASIDE;
@@ -16,7 +16,7 @@ pub(super) fn whole() -> Vec<OsString> {
     }
 }
 
-/// Variables that bring the primary the entries that a map has no room for. Of two entries with a
+/// Variables that bring the primary the entries that a map has no space for. Of two entries with a
 /// name in `replaced` the first counts, else the last.
 pub(super) fn aside(replaced: &[&str]) -> Vec<(String, OsString)> {
     let all = whole();

@@ -24,7 +24,7 @@ pub fn check_home(cpus: &[u32]) -> Result<(), LaunchError> {
 /// Tried, by a thread of its own: which CPUs a container leaves is told nowhere else. What cannot
 /// be tried may be.
 fn may_run_on(cpu: u32) -> bool {
-    // What the control page has room for.
+    // What the control page has space for.
     if cpu >= u64::BITS {
         return false;
     }

@@ -33,7 +33,7 @@ mod tests {
 
     /// A process that asks is running, and one that sleeps does not wait.
     #[test]
-    fn who_runs_or_sleeps_does_not_wait() {
+    fn running_and_sleeping_threads_do_not_count_as_waiting() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a sleeper");
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         let pids = [own, child.id() as i32];

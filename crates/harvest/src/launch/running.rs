@@ -27,9 +27,9 @@ use std::time::{Duration, Instant};
 /// die, where others are busy; and a traced process is not gone before its tracer has seen it. The
 /// primary's end is told without that.
 const GRACE: Duration = Duration::from_secs(5);
-/// Between two looks where nothing tells,
+/// The time between two polls where no descriptor tells of a change.
 const SOON: Duration = Duration::from_millis(10);
-/// and at scavengers that have not begun, as long as they are likely to.
+/// Scavengers that have not begun are polled as often, for this long.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]

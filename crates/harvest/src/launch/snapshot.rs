@@ -33,9 +33,9 @@ pub struct Work {
     pub uncounted: bool,
     /// Those of them that `ticks` does not tell of.
     pub unpriced: u64,
-    /// Those of them that were not to end at its own sites, since these were off;
+    /// Those of them that were not to end at its own sites, since these were off.
     pub to_bounds: u64,
-    /// and the ticks of one that is, by the last gauge; 0: not known.
+    /// The ticks of a turn that is to end there, by the last gauge; 0: not known.
     pub site_turn: f64,
     /// Ticks of the time stamp counter, and how many of these a nanosecond has; 0: not known.
     pub ticks: f64,
@@ -53,7 +53,7 @@ pub struct Work {
 pub struct Snapshot {
     /// The primary harvests; otherwise it runs alone, or has not come that far.
     pub harvesting: bool,
-    /// Each thread of the primary that has an area, as far as there is room for them.
+    /// Each thread of the primary that has an area, as far as there is space for them.
     pub threads: Vec<ThreadPace>,
     /// What was seen of the primary's pace and absences.
     pub paces: Paces,

@@ -124,7 +124,7 @@ fn a_load_whose_misses_the_core_overlaps_does_not_pay() {
 }
 
 #[test]
-fn who_only_launches_is_told_nothing_else() {
+fn a_plan_to_launch_lists_neither_rejected_loads_nor_alternatives() {
     let all = || vec![candidate(1, LoadClass::Chased, 0), candidate(2, LoadClass::Strided, 1)];
     let prices = prices::assumed("a test");
     let of = |explained| {
@@ -221,9 +221,9 @@ fn bounds_follow_from_prices_and_wishes() {
     assert_eq!(of(None, 12, 1e-5), (9, 176));
     assert_eq!(of(None, 1, 1e-5), (1, 367));
     assert_eq!(of(Some(20), 24, 1e-5), (20, 176));
-    // 1 µs has room for three of nine.
+    // 1 µs has space for three of nine.
     assert_eq!(of(Some(20), 24, 1e-6), (20, 133));
-    // 30 cycles have room for one guest with two switches.
+    // 30 cycles have space for one guest with two switches.
     assert_eq!(of(None, 12, 1e-8), (1, 26));
 }
 

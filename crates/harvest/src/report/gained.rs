@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_came_aboard_has_its_time_at_home() {
+    fn a_scavenger_never_aboard_has_its_time_at_home() {
         let pace = estimate(&Work::default(), &life(0.5, 1.9, 2.1), Duration::ZERO).expect("known");
         assert!((pace.value - 0.25).abs() < 1e-9 && pace.lo < 0.24 && pace.hi > 0.26, "{pace:?}");
     }

@@ -182,11 +182,11 @@ fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
 /// Processes that executed another program, of which no copy was made; or their own file once more,
 /// as a program does that wants another memory layout (`personality`).
 fn executed(participants: &Participants, outcome: &Outcome) -> Vec<Refused> {
-    let what = |who: &str, role: &str, program: &Program, path: &Path, then: &str| {
+    let what = |subject: &str, role: &str, program: &Program, path: &Path, then: &str| {
         if identity(path).is_some_and(|it| identity(&program.file) == Some(it)) {
-            return (format!("{who} executed itself again (exec), which {then}"), None);
+            return (format!("{subject} executed itself again (exec), which {then}"), None);
         }
-        let why = format!("{who} replaced itself with {} (exec), which {then}", path.display());
+        let why = format!("{subject} replaced itself with {} (exec), which {then}", path.display());
         (why, Some(format!("give that program as the {role}")))
     };
     let primary = outcome.last.executed.as_ref().map(|path| {

@@ -106,7 +106,7 @@ mod tests {
     use twin_format::YieldRow;
 
     #[test]
-    fn a_load_has_the_visits_of_every_yield_that_stands_for_it() {
+    fn a_load_has_the_outcomes_of_every_yield_that_stands_for_it() {
         let row = |kind, place| YieldRow { kind, place, resume: place + 3, switch: None };
         let mut yields = Yields::default();
         // Two functions; one of them has a load that gets a yield of its own, besides the site that

@@ -106,7 +106,7 @@ fn planned_files(
         inputs.par_iter().map(|input| PlannedFile::kept(input, terms)).collect();
     let mut counter = Counter::new(progress, inputs.iter().map(InputFile::size));
     let mut time = LibraryTime::of(terms.library_time);
-    // Where there is no room in the cache, all files are made again, and kept elsewhere.
+    // Where there is no space in the cache, all files are made again, and kept elsewhere.
     let mut is_full = false;
     // What every program calls comes first.
     let mut order: Vec<usize> = (0..inputs.len()).collect();

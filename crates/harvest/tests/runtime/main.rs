@@ -149,7 +149,7 @@ fn waits(world: &World) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Who is aboard is fetched for a signal that it has a handler for, though nobody looks whether one
+/// A guest is fetched for a signal that it has a handler for, though no thread polls whether one
 /// waits.
 fn called(world: &World) -> Result<(), Failed> {
     let crowd = [vec!["called"], vec!["forever"]];
@@ -183,7 +183,7 @@ fn host(world: &World, modes: &[&str]) -> Result<(), Failed> {
     world::same("with scavengers, watched", &watched.primary, &alone)
 }
 
-/// What becomes of a primary's threads does not hurt whom they have aboard.
+/// What becomes of a primary's threads does not hurt their guests.
 fn unhurt(world: &World) -> Result<(), Failed> {
     let crowd = ["forever", "narrow", "forever", "forever"].map(|mode| vec![mode]);
     for mode in ["cancels", "identities", "threads"] {

@@ -100,7 +100,7 @@ fn little_address_space(world: &World) -> Result<(), Failed> {
 }
 
 /// Guests are not left with threads that sleep where not all of these can be watched by a
-/// descriptor that is kept, be there room for more above the primary's limit or not.
+/// descriptor that is kept, be there space for more above the primary's limit or not.
 fn few_descriptors(world: &World) -> Result<(), Failed> {
     for limit in ["ulimit -n 40", "ulimit -Sn 40"] {
         let limited = ["/bin/sh", "-c", &format!("rm -f done; {limit}; exec \"$@\""), "sh"];

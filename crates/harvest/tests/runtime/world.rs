@@ -199,7 +199,8 @@ impl World {
         Harvested { primary, output, ends: lines.iter().map(of).collect(), boardings, story }
     }
 
-    /// The threads of all processes of ours: who, what the kernel says it does, and where it waits.
+    /// The threads of all processes of ours: name, what the kernel says it does, and where it
+    /// waits.
     fn left(&self) -> std::io::Result<Vec<String>> {
         let here = self.directory.to_string_lossy().into_owned();
         let is_here = |process: &PathBuf| {

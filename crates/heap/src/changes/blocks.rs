@@ -1,5 +1,5 @@
-//! Allocations at the sites, aligned and with room up to the next line. All others go on to libc as
-//! they are.
+//! Allocations at the sites, aligned and with space up to the next line. All others go on to libc
+//! as they are.
 
 use super::layout::{Page, asked, count, done};
 use super::mappings::Line;
@@ -103,7 +103,7 @@ pub(super) unsafe extern "C" fn allocate_zeroed(
     let wanted = unsafe { wanted(return_address, stack) };
     if let Some((alignment, bytes)) = wanted.zip(number.checked_mul(size)) {
         if let Some(block) = lines(alignment, bytes) {
-            // SAFETY: the block has this room.
+            // SAFETY: the block has this space.
             unsafe { block.write_bytes(0, bytes) };
             return block;
         }
@@ -149,7 +149,7 @@ pub(super) unsafe extern "C" fn reallocate(
         return new;
     }
     let Some(block) = lines(alignment, rounded) else { return new };
-    // SAFETY: both have that room; the old one is ours to end now.
+    // SAFETY: both have that space; the old one is ours to end now.
     unsafe { core::ptr::copy_nonoverlapping(new, block, rounded) };
     call_next!(next::FREE, fn(*mut u8) -> (), (new), else ());
     block

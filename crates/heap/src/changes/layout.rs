@@ -1,4 +1,4 @@
-//! The page that the library and who tries a change share, as a file: words of eight bytes, of
+//! The page that the library and the trial of a change share, as a file: words of eight bytes, of
 //! which the first part asks and the last one counts.
 
 use core::sync::atomic::AtomicU64;

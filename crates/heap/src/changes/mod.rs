@@ -1,13 +1,13 @@
 //! Another library, for trials: it changes how a program gets its memory, and where its threads
 //! run. Nothing is recorded. Each change is one that no correct program can tell from what libc or
-//! the kernel may do anyhow: more room, a higher alignment, other pages behind the same addresses.
+//! the kernel may do anyhow: more space, a higher alignment, other pages behind the same addresses.
 //!
 //! ```text
 //! layout      the shared page: what is asked for, and what was done
 //! page        that page in this process
 //! mappings    lines of /proc/self/maps
 //! sites       allocation sites as addresses in this process; whether a call comes from one
-//! blocks      allocations at those sites, aligned and with room up to the next line
+//! blocks      allocations at those sites, aligned and with space up to the next line
 //! pages       memory that the program maps itself, on huge pages
 //! placement   CPUs that threads may use; nodes that memory is spread over
 //! interpose   the functions that programs call

@@ -287,7 +287,7 @@ unsafe extern "C" fn thread_begins() {
 /// # Safety
 /// Only by `thread_begins`.
 unsafe extern "C" fn begins(start: *mut Start, to: *mut Start) {
-    // SAFETY: what `create_thread` has allocated and written; room on the stack above.
+    // SAFETY: what `create_thread` has allocated and written; space on the stack above.
     unsafe {
         to.write(start.read());
         let free: unsafe extern "C" fn(*mut Start) = core::mem::transmute(next(next::FREE));

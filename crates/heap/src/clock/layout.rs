@@ -32,7 +32,7 @@ pub struct Clock {
     pub without_timer: AtomicU32,
     /// Processes that took all signals for themselves.
     pub without_signal: AtomicU32,
-    /// Samples that found no room.
+    /// Samples that found no space.
     pub lost: AtomicU64,
     pub next_stack: AtomicU32,
     pub rings: [Ring; RINGS],

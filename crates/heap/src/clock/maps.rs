@@ -82,10 +82,10 @@ impl File {
         usize::try_from(file).ok().map(Self)
     }
 
-    /// Reads at most `room` bytes to an address where there is room for them; how many were read.
-    fn read(&self, to: *mut u8, room: usize) -> usize {
+    /// Reads at most `most` bytes to an address that has space for them; how many were read.
+    fn read(&self, to: *mut u8, most: usize) -> usize {
         // SAFETY: the callers' memory, which is atomics or their own.
-        let read = unsafe { syscall(nr::READ, [self.0, to as usize, room, 0, 0, 0]) };
+        let read = unsafe { syscall(nr::READ, [self.0, to as usize, most, 0, 0, 0]) };
         usize::try_from(read).unwrap_or(0)
     }
 }

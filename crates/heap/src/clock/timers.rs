@@ -95,7 +95,7 @@ fn entry(thread: u32, timer: u32) -> u64 {
     u64::from(thread) << 32 | u64::from(timer + 1)
 }
 
-/// Whether it was us who dropped it.
+/// Whether it was this library that dropped it.
 fn drop_known(place: &AtomicU64, known: u64) -> bool {
     let is_ours = place.compare_exchange(known, 0, AcqRel, Relaxed).is_ok();
     if is_ours {

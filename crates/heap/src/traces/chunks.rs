@@ -33,7 +33,7 @@ fn state_of(chunk: usize) -> &'static State {
     unsafe { &*((region + STATES_AT) as *const State).add(chunk % CHUNKS) }
 }
 
-/// Room for one entry that is not read, in front of the first chunk; 0 if nothing is mapped.
+/// Space for one entry that is not read, in front of the first chunk; 0 if nothing is mapped.
 pub(super) fn nowhere() -> usize {
     match REGION.load(Relaxed) {
         0 => 0,

@@ -41,7 +41,7 @@ unsafe extern "C" fn entry(number: i32, information: usize, context: usize) {
             handler(number, information, context);
         }
     }
-    // The entry that was interrupted has found room before: it must find some again.
+    // The entry that was interrupted has found space before: it must find some again.
     if words::read::<CURSOR>() % super::layout::CHUNK_BYTES == 0 {
         if words::read::<FULL>() != 0 {
             exchange();

@@ -66,14 +66,14 @@ fn map(path: &CStr) -> Option<usize> {
     // SAFETY: the kernel writes at most the word; new mappings, the second one over the first.
     let at = unsafe {
         let read = syscall(nr::READ, [file, &raw mut magic as usize, 8, 0, 0, 0]);
-        let room = if read == 8 && magic == MAGIC {
+        let area = if read == 8 && magic == MAGIC {
             let size = REGION_BYTES + CHUNK_BYTES;
             syscall(nr::MMAP, [0, size, NOTHING, PRIVATE_ANONYMOUS, NO_FILE, 0])
         } else {
             -1
         };
-        let at = if room > 0 {
-            let at = (room as usize).next_multiple_of(CHUNK_BYTES);
+        let at = if area > 0 {
+            let at = (area as usize).next_multiple_of(CHUNK_BYTES);
             syscall(nr::MMAP, [at, REGION_BYTES, READ_AND_WRITE, MAP_SHARED | MAP_FIXED, file, 0])
         } else {
             -1

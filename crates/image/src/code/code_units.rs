@@ -94,8 +94,8 @@ pub fn discover(
         let after = units[..with_frames].partition_point(|unit| unit.start <= start);
         let next_unit = units[..with_frames].get(after).map_or(u64::MAX, |unit| unit.start.0);
         let limit = image.bytes_from(start).map_or(0, |bytes| bytes.len() as u64);
-        let room = (next_start.min(next_unit) - start.0).min(limit);
-        let size = if size == 0 { room } else { size.min(room) };
+        let most = (next_start.min(next_unit) - start.0).min(limit);
+        let size = if size == 0 { most } else { size.min(most) };
         units.push(Unit {
             start,
             size: size.min(u64::from(u32::MAX >> 1)) as u32,
@@ -163,9 +163,9 @@ fn mark_overlaps(units: &mut [Unit]) {
     }
     // Nothing is decoded twice: what many ranges hold would be decoded as many times.
     for index in 1..units.len() {
-        let room = units[index].start.0 - units[index - 1].start.0;
+        let most = units[index].start.0 - units[index - 1].start.0;
         let before = &mut units[index - 1];
-        before.size = u64::from(before.size).min(room) as u32;
+        before.size = u64::from(before.size).min(most) as u32;
     }
 }
 

@@ -121,7 +121,7 @@ pub fn propagate(module: &mut Module<'_>) {
                 || decoded.insns.is_empty()
         })
         .collect();
-    // A jump out may return if what it leads to may. Who jumps to whom, by the latter:
+    // A jump out may return if what it leads to may. Jumps' sources, by their targets:
     let mut jumps: Vec<(usize, usize)> = Vec::new();
     for (index, may_return) in may_return.iter_mut().enumerate() {
         for &target in &module.decoded[index].jumps_out {

@@ -23,7 +23,7 @@ pub(crate) fn place(instruction: &Instruction, fixed: bool) -> Option<u64> {
     is_plain.then(|| instruction.memory_displacement64())
 }
 
-/// What is read, or written, there: from where to where. Nothing by who only takes the address.
+/// What is read, or written, there: from where to where. Taking the address alone reads nothing.
 pub(crate) fn range(instruction: &Instruction, place: u64) -> Option<(u64, u64)> {
     let size = match instruction.memory_size().size() as u64 {
         0 => MOST,

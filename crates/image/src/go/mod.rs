@@ -185,7 +185,7 @@ impl<'d> Go<'d> {
     }
 
     /// Of what has no extent, of size 0: marks that the linker leaves in the code.
-    fn function(&self, start: u64, room: u64, record: &'d [u8]) -> Option<Function<'d>> {
+    fn function(&self, start: u64, extent: u64, record: &'d [u8]) -> Option<Function<'d>> {
         let head = self.layout.record;
         let word = |at: usize| u32_at(record, at);
         let flags = *record.get(head - 3)?;
@@ -198,7 +198,7 @@ impl<'d> Go<'d> {
         let places = [16, 20, 24].into_iter().chain((0..tables).map(|nth| head + 4 * nth));
         let mut function = Function {
             start: Svma(start),
-            size: u32::try_from(room).ok()?,
+            size: u32::try_from(extent).ok()?,
             record,
             tables: places.map(|at| u32_at(record, at)).collect::<Option<_>>()?,
             data: (0..data).map(|nth| u32_at(record, head + 4 * (tables + nth))).collect::<Option<_>>()?,

@@ -22,16 +22,16 @@
 //! GOT): that they read nothing but [`abi::ARGUMENTS`] and callee-saved registers, and that nobody
 //! keeps anything over them in [`abi::CLOBBERED`], but for what they are seen to read behind them
 //! all the same (others keep more). A call by a pointer may be of any convention: it reads
-//! everything but flags, and what it leaves may be handed back. Who may be of a convention that
-//! keeps more than the ABI keeps that over both (`liveness/preserved.rs`). Nor of `call [rax]` with
-//! an address just computed, or in a module with TLS descriptors: those keep all registers.
-//! [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function never
-//! writes, only what direct callers keep (`liveness/kept.rs`), and what those by pointers are seen
-//! to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are all
-//! known no more is returned than they read; of vectors, a call by a pointer reads those that the
-//! function may have written for it (`liveness/passed.rs`); a register that a call by the ABI may
-//! have changed, and that nobody has written since, is live nowhere (`liveness/meaning.rs`); and
-//! well-known functions are passed what their prototypes say. Also that a signal handler, a
+//! everything but flags, and what it leaves may be handed back. A function that may be of a
+//! convention that keeps more than the ABI keeps that over both (`liveness/preserved.rs`). Nor of
+//! `call [rax]` with an address just computed, or in a module with TLS descriptors: those keep all
+//! registers. [`Knowledge::OfCallers`] goes further, for code that is run often: of what a function
+//! never writes, only what direct callers keep (`liveness/kept.rs`), and what those by pointers are
+//! seen to read (`liveness/odd.rs`), is live when it returns, and of a function whose callers are
+//! all known no more is returned than they read; of vectors, a call by a pointer reads those that
+//! the function may have written for it (`liveness/passed.rs`); a register that a call by the ABI
+//! may have changed, and that nobody has written since, is live nowhere (`liveness/meaning.rs`);
+//! and well-known functions are passed what their prototypes say. Also that a signal handler, a
 //! debugger or another thread looks only at what the kernel saves and restores.
 
 mod bare;

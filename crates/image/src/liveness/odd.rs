@@ -89,7 +89,7 @@ impl Work<'_, '_> {
         let (mut read, mut written) = (RegSet::EMPTY, RegSet::EMPTY);
         for index in first..self.steps(member).len() {
             let step = self.effect(self.steps(member)[index]);
-            // What is pushed may be anything, to make room.
+            // What is pushed may be anything, to reserve space.
             let pushes = !step.saves.is_empty() && step.writes.contains(RegSet::general(RSP));
             if step.reads != RegSet::ALL && !pushes {
                 read |= step.reads - written;

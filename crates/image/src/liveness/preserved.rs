@@ -70,7 +70,7 @@ impl Evidence {
     }
 }
 
-/// For each unit, what those may want back who call it by a pointer or from another module.
+/// For each unit, what callers by a pointer or from another module may want back.
 pub(super) fn of(views: &GroupViews<'_, '_>, summaries: &[Summary]) -> Vec<RegSet> {
     let GroupViews { module, groups, .. } = *views;
     let of_group = |group: usize| views.with(group, summaries, |work| (work.own(), work.ways()));

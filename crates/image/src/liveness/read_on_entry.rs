@@ -53,7 +53,7 @@ pub(super) fn read_on_entry(
         let mut state = entry[index as usize];
         for step in &steps[block.member as usize][block.first as usize..block.end as usize] {
             let effect = &effects[step.effect as usize];
-            // What is pushed may be anything, to make room.
+            // What is pushed may be anything, to reserve space.
             let pushes = effect.writes.contains(RegSet::general(RSP));
             let saves = if pushes { effect.saves } else { RegSet::EMPTY };
             if effect.reads != RegSet::ALL {

@@ -11,7 +11,7 @@ pub struct Summary {
     pub overwrites: RegSet,
     /// May be given a meaning, by it or what it calls.
     pub(super) may_write: RegSet,
-    /// The same, as far as it is seen: whom nobody knows leaves what the ABI says, and what the
+    /// The same, as far as it is seen: an unknown function leaves what the ABI says, and what the
     /// module passes besides.
     pub(super) may_hand_on: RegSet,
     /// Surely read on some way, as far as was seen: evidence of unusual conventions.

@@ -19,7 +19,7 @@ pub(super) struct GroupViews<'a, 'd> {
     pub(super) module: &'a Module<'d>,
     pub(super) groups: &'a Groups,
     relied_on: &'a RelyOn<'a>,
-    /// One for each group, as far as there is room. Boxed: a group without one is to take a word.
+    /// One for each group, as far as there is space. Boxed: a group without one is to take a word.
     views: Vec<Option<Box<GroupView<'a>>>>,
     /// What steps refer to by number.
     effects: Vec<StepEffect>,

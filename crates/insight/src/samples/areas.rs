@@ -37,7 +37,7 @@ impl Areas {
         self.0.range(..=address).next_back().map(|(start, area)| (*start, area))
     }
 
-    /// Whether there was room.
+    /// Whether there was space.
     pub(crate) fn insert(&mut self, start: u64, area: Area) -> bool {
         let has_room = self.0.len() < MOST && start < area.end;
         if has_room {

@@ -102,7 +102,7 @@ impl Near {
     }
 }
 
-/// The allocations that a sample's registers point to, as many as there is room for.
+/// The allocations that a sample's registers point to, as many as there is space for.
 pub type AllNear = [Near; 4];
 
 /// The one of these that holds an address.
@@ -158,7 +158,7 @@ pub struct Heaps {
     /// From which time on which pages were chosen.
     thresholds: Vec<(u64, u32)>,
     live: usize,
-    /// Allocations that the model had no room for.
+    /// Allocations that the model had no space for.
     pub left_out: u64,
 }
 
@@ -361,12 +361,12 @@ impl Heaps {
         }
     }
 
-    /// More allocations live than there is soon room for: fewer pages should be chosen.
+    /// More allocations live than there is soon space for: fewer pages should be chosen.
     pub fn is_nearly_full(&self) -> bool {
         self.live > MOST_LIVE / 8 * 7
     }
 
-    /// The allocations that hold these addresses, or end right before them; where there is room,
+    /// The allocations that hold these addresses, or end right before them; where there is space,
     /// the areas as well. Of a sample that tells no address, any of its registers may hold it.
     pub fn near(&self, process: u32, addresses: &[u64]) -> AllNear {
         const LEAST_ADDRESS: u64 = 4096;
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn who_made_small_ones_is_known_to_the_end() {
+    fn makers_of_small_allocations_are_known_to_the_end() {
         let (mut heaps, site) = heaps();
         heaps.lowered(1, 0);
         allocate(&mut heaps, site, AT, 64, 1);

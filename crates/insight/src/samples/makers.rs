@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn who_made_what_is_beside_is_known() {
+    fn makers_of_neighbouring_allocations_are_known() {
         let mut makers = SmallMakers::default();
         assert_eq!((beside(&makers, AT), makers.are_in(AT, END)), (None, false));
         for (at, site) in [(AT, 1), (AT + (1 << 20), 1), (AT + (1 << 22), 2)] {

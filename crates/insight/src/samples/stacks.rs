@@ -48,7 +48,7 @@ pub struct Stacks {
     pub samples: u64,
     /// Of those, without their outermost frames.
     pub cut_off: u64,
-    /// Samples with a stack that the kernel had no room for.
+    /// Samples with a stack that the kernel had no space for.
     pub lost: u64,
 }
 
@@ -99,7 +99,7 @@ impl Stacks {
         number as u32
     }
 
-    /// The node of a frame with this caller, if the tree has room for it.
+    /// The node of a frame with this caller, if the tree has space for it.
     fn called(&mut self, caller: NodeId, frame: Frame) -> Option<NodeId> {
         let node = Node { caller, frame };
         if let Some(&known) = self.ids.get(&node) {

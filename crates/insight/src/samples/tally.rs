@@ -121,7 +121,7 @@ pub struct Tally {
     pub in_kernel: u64,
     /// Of those, at addresses where nothing was known to be mapped.
     pub nowhere: u64,
-    /// Samples that the kernel had no room for.
+    /// Samples that the kernel had no space for.
     pub lost: u64,
     /// Who called what was sampled, by samples of an event of their own.
     pub stacks: Stacks,
@@ -135,15 +135,15 @@ pub struct Tally {
     random: Xorshift,
 }
 
-/// Samples kept of one place while there is room: enough to tell an area of 20 MiB from one of
+/// Samples kept of one place while there is space: enough to tell an area of 20 MiB from one of
 /// 30, see `data/footprint.rs`.
 const KEPT_OF_PLACE: u64 = 4096;
-/// Samples kept of one place when many places have taken half of the room.
+/// Samples kept of one place when many places have taken half of the space.
 const KEPT_OF_OTHERS: u64 = 1024;
 /// Samples kept of one place from which the kernel was entered: these tell who made memory.
 const KEPT_IN_KERNEL: u64 = 128;
 /// Samples kept of all places together: 16 MiB. Then places give up half of theirs, so that there
-/// is room for what a program does later.
+/// is space for what a program does later.
 const KEPT: usize = (16 << 20) / size_of::<Kept>();
 /// But no place goes below this number.
 const KEPT_AT_LEAST: usize = 256;
@@ -251,15 +251,15 @@ impl Tally {
         }
     }
 
-    /// A load was stopped: who was about to execute it and when, what it reads, and the ticks that
-    /// took.
-    pub fn probed(&mut self, who: Sample, ip: Avma, address: u64, ticks: (u32, u32)) {
-        let Some(process) = self.processes.get(&who.process) else { return };
+    /// A load was stopped: the thread that was about to execute it and when, what it reads, and the
+    /// ticks that took.
+    pub fn probed(&mut self, sample: Sample, ip: Avma, address: u64, ticks: (u32, u32)) {
+        let Some(process) = self.processes.get(&sample.process) else { return };
         let Some(place) = process.space.place(ip) else { return };
-        let near = self.heaps.near(who.process, &[address]);
+        let near = self.heaps.near(sample.process, &[address]);
         let probes = self.probes.entry(place).or_default();
         if probes.len() < PROBES_OF_LOAD {
-            probes.push(Probe { kept: Kept { sample: who, near }, address, ticks });
+            probes.push(Probe { kept: Kept { sample, near }, address, ticks });
         }
     }
 }
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_comes_later_has_room_too() {
         let mut tally = tally_with_a_mapping();
-        // Twice as much as there is room for.
+        // Twice as much as there is space for.
         let places = 2 * KEPT as u64 / KEPT_OF_OTHERS;
         for place in 0..places {
             for time in 0..KEPT_OF_OTHERS {

@@ -1,12 +1,12 @@
-//! In which order a chain visits the units of its span. Pure arithmetic: nothing is stored but a
+//! In which order a chain reads the units of its span. Pure arithmetic: nothing is stored but a
 //! few keys, so that a gigabyte of chain needs no side table.
 //!
-//! To add an order: a variant, and where it goes in [`Visits::unit`]; it must take `0..n` onto
+//! To add an order: a variant, and where it goes in [`Reads::unit`]; it must take `0..n` onto
 //! `0..n`, each once.
 
 use crate::rng::{Permutation, Rng};
 
-/// In which order a chain visits its nodes.
+/// In which order a chain reads its nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// One random cycle through all nodes.
@@ -22,22 +22,22 @@ pub enum Order {
     /// window in random order. What a prefetcher learns in one window is of no use in the next.
     Runs { bytes: u64, descending: bool },
     /// Every `units`th node; then again every `units`th from another of the first nodes, until all
-    /// are visited: a stride that leaves nothing out, however long it is. Laps follow each other at
+    /// are read: a stride that leaves nothing out, however long it is. Laps follow each other at
     /// random, so that what a lap fetched beside its own lines is long gone when it is the next
     /// one's.
     Strided { units: u64, descending: bool },
-    /// Every line [`VISITS_PER_LAP`](super::VISITS_PER_LAP) times a lap, each time by another
+    /// Every line [`READS_PER_LINE`](super::READS_PER_LINE) times a lap, each time by another
     /// pointer in it, all in one random order: close to drawing lines at random. When a buffer
-    /// holds C of n lines' pages, C/n of the visits find theirs whatever it replaces; in a plain
+    /// holds C of n lines' pages, C/n of the reads find theirs whatever it replaces; in a plain
     /// cycle that is a little too long a buffer that replaces the oldest would hold none.
-    Revisiting,
+    Rereading,
     /// Ascending streams, each `length` nodes long, a step of each in turn.
     Streams { length: u64 },
 }
 
 /// An order over a given number of units.
 #[derive(Clone, Debug)]
-pub(super) struct Visits {
+pub(super) struct Reads {
     order: Order,
     nodes: u64,
     /// Units in a window, for the orders that have windows.
@@ -47,14 +47,14 @@ pub(super) struct Visits {
     seed: u64,
 }
 
-impl Visits {
+impl Reads {
     pub(super) fn new(order: &Order, nodes: u64, pitch: u64, rng: &mut Rng) -> Self {
         let per_window = match order {
             Order::Windowed(bytes) | Order::Runs { bytes, .. } => (bytes / pitch).clamp(1, nodes),
             _ => 1,
         };
         let permuted = match order {
-            Order::Random | Order::Revisiting | Order::Windowed(_) | Order::Runs { .. } => {
+            Order::Random | Order::Rereading | Order::Windowed(_) | Order::Runs { .. } => {
                 Some((nodes / per_window).max(1))
             }
             Order::Strided { units, .. } => Some((*units).clamp(1, nodes)),
@@ -64,11 +64,11 @@ impl Visits {
         Self { order: order.clone(), nodes, per_window, permutation, seed: rng.next_u64() }
     }
 
-    /// The unit that is visited as the `i`th; of revisited lines, the visit.
+    /// The unit that is read as the `i`th; of lines read several times, the read.
     pub(super) fn unit(&self, i: u64) -> u64 {
         let n = self.nodes;
         match self.order {
-            Order::Random | Order::Revisiting => self.permute(i),
+            Order::Random | Order::Rereading => self.permute(i),
             Order::Forward => i,
             Order::Backward => n - 1 - i,
             Order::Windowed(_) => self.in_window(i, |window, inside| {
@@ -112,13 +112,13 @@ fn interleaved(i: u64, n: u64, apart: u64, first: impl Fn(u64) -> u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn visited(order: &Order, nodes: u64, pitch: u64) -> Vec<u64> {
-        let visits = Visits::new(order, nodes, pitch, &mut Rng::new(3));
-        (0..nodes).map(|i| visits.unit(i)).collect()
+    fn read_by(order: &Order, nodes: u64, pitch: u64) -> Vec<u64> {
+        let reads = Reads::new(order, nodes, pitch, &mut Rng::new(3));
+        (0..nodes).map(|i| reads.unit(i)).collect()
     }
 
     #[test]
-    fn every_order_visits_everything_once() {
+    fn every_order_reads_everything_once() {
         let mut orders = vec![
             Order::Random,
             Order::Forward,
@@ -133,7 +133,7 @@ mod tests {
         }
         for order in &orders {
             for nodes in [1, 2, 3, 63, 64, 100, 1001] {
-                let mut units = visited(order, nodes, 64);
+                let mut units = read_by(order, nodes, 64);
                 units.sort_unstable();
                 assert!(units.into_iter().eq(0..nodes), "{order:?} over {nodes}");
             }
@@ -142,18 +142,18 @@ mod tests {
 
     #[test]
     fn runs_run() {
-        let units = visited(&Order::Runs { bytes: 256, descending: false }, 40, 64);
+        let units = read_by(&Order::Runs { bytes: 256, descending: false }, 40, 64);
         assert!(units.chunks(4).all(|run| run.windows(2).all(|w| w[1] == w[0] + 1)), "{units:?}");
         let jumps = units.chunks(4).zip(units.chunks(4).skip(1)).filter(|(a, b)| a[3] + 1 != b[0]).count();
         assert!(jumps > 5, "{units:?}");
-        let units = visited(&Order::Runs { bytes: 256, descending: true }, 40, 64);
+        let units = read_by(&Order::Runs { bytes: 256, descending: true }, 40, 64);
         assert!(units.chunks(4).all(|run| run.windows(2).all(|w| w[1] + 1 == w[0])), "{units:?}");
     }
 
     #[test]
     fn strides_leave_nothing_out() {
         for descending in [false, true] {
-            let units = visited(&Order::Strided { units: 8, descending }, 80, 64);
+            let units = read_by(&Order::Strided { units: 8, descending }, 80, 64);
             let step = if descending { -8 } else { 8 };
             assert!(units.chunks(10).all(|lap| lap.windows(2).all(|w| w[1] as i64 - w[0] as i64 == step)));
             let beside =
@@ -165,6 +165,6 @@ mod tests {
     #[test]
     fn streams_take_turns() {
         // Three streams of three, and one left over.
-        assert_eq!(visited(&Order::Streams { length: 3 }, 10, 64), [0, 3, 6, 1, 4, 7, 2, 5, 8, 9]);
+        assert_eq!(read_by(&Order::Streams { length: 3 }, 10, 64), [0, 3, 6, 1, 4, 7, 2, 5, 8, 9]);
     }
 }

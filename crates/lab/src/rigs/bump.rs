@@ -27,7 +27,7 @@ struct PaddedWords([AtomicU64; 32]);
 const WORDS_PER_LINE: usize = 8;
 
 impl Words {
-    /// Room for `threads` words, each alone.
+    /// Space for `threads` words, each alone.
     pub fn new(threads: usize) -> Arc<Self> {
         let threads = threads.max(1);
         let blocks = (0..threads * SETS).map(|_| PaddedWords::default()).collect();

@@ -110,7 +110,7 @@ impl ShotRig {
 
     /// Fires at most [`SHOTS_PER_CALL`] shots, whose ticks then stand in `ticks`.
     fn fire(&mut self, shots: u64) {
-        assert!(shots <= SHOTS_PER_CALL, "more shots than there is room for");
+        assert!(shots <= SHOTS_PER_CALL, "more shots than there is space for");
         if self.translated && !self.dependent {
             for i in 0..(shots * self.accesses) as usize {
                 self.targets[i] = self.touched();
@@ -143,7 +143,7 @@ impl ShotRig {
         };
         // SAFETY: a `Sequence` gets a node of a checked chain; a `Burst` gets a table of `shots`
         // rows of `accesses` addresses, each of a node, which is 8 bytes of an arena that the
-        // supply keeps alive. Both get room for `shots` results.
+        // supply keeps alive. Both get space for `shots` results.
         unsafe {
             self.kernel.call(start, shots, self.ticks.as_mut_ptr(), std::ptr::null_mut());
         }

@@ -169,7 +169,7 @@ impl<'a> Known<'a> {
         self.levels.iter().position(|level| area <= level.size)
     }
 
-    /// Whether memory serves an area that is visited again and again in the same order.
+    /// Whether memory serves an area that is read again and again in the same order.
     pub(crate) fn is_in_memory(&self, area: f64) -> bool {
         self.levels.iter().all(|level| level.size < area || level.size == f64::INFINITY)
     }

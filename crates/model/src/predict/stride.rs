@@ -1,5 +1,5 @@
 //! `stride(STEP, AREA)`: every STEP bytes, again and again from another line on, until all of the
-//! area is visited: a matrix by columns.
+//! area is accessed: a matrix by columns.
 //!
 //! The experiment measures loads that wait for each other, with whatever prefetchers do for them.
 //! Independent loads overlap besides: they take no longer than that, and no longer than lines at

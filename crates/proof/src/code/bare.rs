@@ -92,7 +92,7 @@ impl Context<'_> {
         if unknown.is_empty() {
             return;
         }
-        // Who calls it may have no twin itself.
+        // Its caller may have no twin itself.
         for &(start, end) in &self.functions {
             let code = self.original.bytes_at(Svma(start), (end - start) as usize).unwrap_or(&[]);
             for (at, branch) in code.windows(5).enumerate() {

@@ -182,7 +182,7 @@ mod tests {
         decoded(&bytes)
     }
 
-    /// `movsxd rdx, [rsi + 4*rax + 8]`
+    /// Returns `movsxd rdx, [rsi + 4*rax + 8]`.
     fn load() -> Instruction {
         decoded(&[0x48, 0x63, 0x54, 0x86, 8])[0]
     }

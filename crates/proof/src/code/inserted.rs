@@ -6,7 +6,7 @@ use crate::container::mapping::{PREFETCH, Unit};
 use crate::container::stream::Item;
 use crate::decode::{Opinion, Second};
 use crate::liveness::set::{RED_ZONE, Set, names};
-use crate::liveness::{Liveness, Room, effects};
+use crate::liveness::{Buffers, Liveness, effects};
 use crate::rule::Rule;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use rayon::prelude::*;
@@ -16,9 +16,9 @@ impl Context<'_> {
     /// before the instruction it stands before.
     pub(crate) fn inserted_code(&self, dead: &Liveness<'_, '_>) {
         dead.functions().par_iter().with_min_len(16).for_each_init(
-            || (Room::default(), InstructionInfoFactory::new(), Second::default()),
-            |(room, factory, second), members| {
-                dead.live(members, room, |unit, items, live| {
+            || (Buffers::default(), InstructionInfoFactory::new(), Second::default()),
+            |(buffers, factory, second), members| {
+                dead.live(members, buffers, |unit, items, live| {
                     self.inserted(&self.mapping.units[unit as usize], items, live, (factory, second));
                 });
             },

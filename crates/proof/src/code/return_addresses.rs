@@ -19,15 +19,15 @@
 //!
 //! What is called, and begins with another frame than that of a function just called, may do so
 //! without any of this: nobody knows where its return address lies. (So the tables of split stacks
-//! describe what makes room: by its caller's frame.)
+//! describe what allocates stack: by its caller's frame.)
 //!
-//! Who makes a call finds its return address, too: below the stack pointer, until something else is
+//! A caller finds its call's return address, too: below the stack pointer, until something else is
 //! put there. A function that reads that word behind a call, as far as nothing branches or moves
 //! the stack, has no twin.
 //!
-//! What only hands it on (to who looks up its caller, or logs it) does none of this, nor does who
-//! puts another in its place. To add a way of using it: an arm in [`touch`] or [`is_used`], and one
-//! in the rewriter, which must see it too.
+//! What only hands it on (to code that looks up its caller, or logs it) does none of this, nor does
+//! code that puts another in its place. To add a way of using it: an arm in [`touch`] or
+//! [`is_used`], and one in the rewriter, which must see it too.
 
 use crate::Context;
 use crate::container::read::Reader;
@@ -345,7 +345,7 @@ fn users(context: &Context<'_>) -> Vec<u64> {
             context.findings.at(Rule::Calls, unit.twin, what);
         }
     }
-    // Who jumps to whom, by the latter.
+    // Jumps' sources, by their targets.
     let known = |to: &u64| pieces.binary_search_by_key(to, |piece| piece.0).is_ok();
     let mut jumps: Vec<(u64, u64)> = pieces
         .iter()

@@ -44,12 +44,12 @@ impl View<'_, '_> {
 
     /// R8 for the unit's label table: whatever byte of the unit a computed jump leads to, the table
     /// leads to the twin of the label there, or says that there is none.
-    pub(crate) fn label_table(&self, room: (u64, u64), scratch: &Scratch) {
+    pub(crate) fn label_table(&self, range: (u64, u64), scratch: &Scratch) {
         let context = self.context;
         let Some(table) = context.mapping.label_table(self.unit) else { return };
         let wrong = |at: u64, what: &str| context.findings.at(Rule::Tables, at, what);
         let size = 4 * self.unit.code.len();
-        if !table.is_multiple_of(4) || table < room.0 || table.saturating_add(size as u64) > room.1 {
+        if !table.is_multiple_of(4) || table < range.0 || table.saturating_add(size as u64) > range.1 {
             return wrong(table, "a label table that lies outside the new data");
         }
         let Some(bytes) = context.rewritten.bytes_at(Svma(table), size) else {
@@ -122,7 +122,7 @@ impl View<'_, '_> {
 }
 
 /// The part of the new data where tables may lie.
-pub(crate) fn room(rewritten: &Elf<'_>, data: &crate::container::elf::Segment) -> (u64, u64) {
+pub(crate) fn range(rewritten: &Elf<'_>, data: &crate::container::elf::Segment) -> (u64, u64) {
     let span = |address: u64, size: u64| (address, address.saturating_add(size));
     let section = rewritten.section(".rodata.twin").map(|section| span(section.address, section.size));
     section.unwrap_or_else(|| span(data.address, data.file_size))

@@ -15,7 +15,7 @@ use crate::rule::Rule;
 use crate::{Context, Counts};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 
-/// Room for one unit at a time, used again for the next.
+/// Buffers for one unit at a time, used again for the next.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) items: Vec<Item>,

@@ -47,14 +47,14 @@ pub(crate) fn read(unit: &Unit<'_>, items: &mut Vec<Item>) -> Result<(), (u32, &
             return Err((at as u32, "the instruction stream ends early"));
         };
         let twin_format::stream::Item { len, inserted, twin_len, escape, .. } = item;
-        let (gap, room) = item.gap.map_or((0, 0), |gap| (gap.bytes, gap.padding));
+        let (gap, padding) = item.gap.map_or((0, 0), |gap| (gap.bytes, gap.padding));
         let first = at.saturating_add(gap);
         if gap == 0 && item.gap.is_some() {
             return Err((first as u32, "an empty gap in the instruction stream"));
         }
-        if room > 0 {
+        if padding > 0 {
             let end = place;
-            place = place.saturating_add(room);
+            place = place.saturating_add(padding);
             let padding = unit.copy.get(end as usize..place as usize).unwrap_or(&[]);
             if padding.iter().any(|&byte| byte != TRAP) {
                 return Err((first as u32, "the padding before an instruction of a twin is not all traps"));

@@ -90,7 +90,7 @@ impl<'d> Original<'d> {
         {
             return None;
         }
-        // Who loads plugins puts them where the twins' module is.
+        // A program that loads plugins puts them where the twins' module is.
         let names = {
             let at = shape.offset(Field::Header) + 8;
             constant(word(at)?, usize::try_from(word(at + 8)?).ok()?)?

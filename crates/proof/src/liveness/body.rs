@@ -4,7 +4,7 @@
 use super::effects::Effect;
 use super::set::{ALL, RED_ZONE, STACK_POINTER, STATUS_FLAGS, Set, is_one_register, whole};
 use super::steps::{End, LivenessStep};
-use super::{Code, Room};
+use super::{Buffers, Code};
 use crate::container::elf::Elf;
 use crate::container::read::Reader;
 use crate::unwind::lsda::Site;
@@ -133,15 +133,15 @@ impl Body {
 
     /// Puts a body together. `entered` are the offsets where others enter it, and whether by ways
     /// that are followed.
-    pub(crate) fn build(own: u32, code: &Code<'_, '_>, entered: &[(u32, bool)], room: &Room) -> Self {
-        Builder { own, code, room, body: Self::default(), from: Vec::new() }.build(entered)
+    pub(crate) fn build(own: u32, code: &Code<'_, '_>, entered: &[(u32, bool)], buffers: &Buffers) -> Self {
+        Builder { own, code, buffers, body: Self::default(), from: Vec::new() }.build(entered)
     }
 }
 
 struct Builder<'b, 'c, 'd> {
     own: u32,
     code: &'b Code<'c, 'd>,
-    room: &'b Room,
+    buffers: &'b Buffers,
     body: Body,
     /// For each item, where it goes in the body, as indices of items.
     from: Vec<(u32, u32)>,
@@ -149,7 +149,7 @@ struct Builder<'b, 'c, 'd> {
 
 impl Builder<'_, '_, '_> {
     fn build(mut self, entered: &[(u32, bool)]) -> Body {
-        let (items, steps) = (&self.room.items, &self.room.steps);
+        let (items, steps) = (&self.buffers.items, &self.buffers.steps);
         let mut begins = vec![false; items.len() + 1];
         let mut is_entry = vec![false; items.len() + 1];
         let mut reached = vec![false; items.len() + 1];
@@ -163,7 +163,7 @@ impl Builder<'_, '_, '_> {
                 reached[index as usize] |= followed;
             }
         }
-        let sites = &self.room.sites;
+        let sites = &self.buffers.sites;
         for site in sites {
             for edge in [site.start, site.end] {
                 begins[items.partition_point(|item| u64::from(item.at) < edge)] = true;
@@ -200,7 +200,7 @@ impl Builder<'_, '_, '_> {
 
     /// Index of the item at an offset.
     fn item(&self, at: u64) -> Option<u32> {
-        self.room.items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32)
+        self.buffers.items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32)
     }
     fn inside(&self, to: u64) -> Option<u32> {
         self.item(to.checked_sub(self.code.start(self.own))?)
@@ -232,8 +232,8 @@ impl Builder<'_, '_, '_> {
     }
 
     fn blocks(&mut self, begins: &[bool], is_entry: &[bool], reached: &[bool]) {
-        let room = self.room;
-        let (items, steps) = (&room.items, &room.steps);
+        let buffers = self.buffers;
+        let (items, steps) = (&buffers.items, &buffers.steps);
         let mut block_of = vec![0u32; items.len()];
         let mut first = 0;
         for index in 0..items.len() {
@@ -308,7 +308,7 @@ impl Builder<'_, '_, '_> {
 
     /// Notes where an instruction leads outside of the body.
     fn leave(&mut self, index: usize, adjacent: bool) {
-        let step = self.room.steps[index];
+        let step = self.buffers.steps[index];
         match step.end {
             End::Branch | End::Jump if self.inside(step.to).is_none() => {
                 let out = self.out(step.to);
@@ -336,11 +336,11 @@ impl Builder<'_, '_, '_> {
             }
             _ => {}
         }
-        if is_call(step.end) && self.code.is_last_call(self.own, &self.room.items[index]) {
+        if is_call(step.end) && self.code.is_last_call(self.own, &self.buffers.items[index]) {
             self.body.outs.push(Out::Trap);
         } else if step.end.goes_on()
             && !adjacent
-            && self.item(u64::from(self.room.items[index].end())).is_none()
+            && self.item(u64::from(self.buffers.items[index].end())).is_none()
         {
             // What lies behind belongs to another function, or is not known: nothing is said about
             // what it returns to.
@@ -366,7 +366,7 @@ impl Builder<'_, '_, '_> {
     }
 
     fn pad(&mut self, at: u32) -> Option<u32> {
-        let sites: &[Site] = &self.room.sites;
+        let sites: &[Site] = &self.buffers.sites;
         let after = sites.partition_point(|site| site.start <= u64::from(at));
         let site = sites[..after].last().filter(|site| u64::from(at) < site.end && site.pad != 0)?;
         let nowhere = BodyPlace { body: u32::MAX, at: 0 };
@@ -392,8 +392,8 @@ fn transfer(steps: &[LivenessStep]) -> (Set, Set) {
     })
 }
 
-/// What is read of what was there before. What is pushed may be anything, to make room; and what
-/// reads all tells nothing.
+/// What is read of what was there before. What is pushed may be anything, to reserve space; and
+/// what reads all tells nothing.
 fn takes(steps: &[LivenessStep]) -> Set {
     let (taken, _) = steps.iter().fold((0, 0), |(taken, written), step| {
         let Effect { reads, writes, .. } = step.effect;

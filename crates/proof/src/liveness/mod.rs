@@ -39,10 +39,10 @@
 //! - *Calls of functions of other modules, by name*, follow the System V ABI: they read what
 //!   arguments are passed in, and nothing is kept over them but in callee-saved registers, and in
 //!   what is seen to be read behind them though they leave nothing there (other conventions keep
-//!   more), or what the function that calls may have to leave as it found it ([`preserved`]). Those
-//!   who call a function by its address or from other modules read behind the call what the ABI
-//!   says is there, or what that function may have to keep. The calls that find thread-local
-//!   variables by descriptors are none of these; they keep everything.
+//!   more), or what the function that calls may have to leave as it found it ([`preserved`]).
+//!   Callers by a function's address or from other modules read behind the call what the ABI says
+//!   is there, or what that function may have to keep. The calls that find thread-local variables
+//!   by descriptors are none of these; they keep everything.
 //! - *Any other call* may read and leave alone everything.
 //! - Some calls never return: of functions whose own code never does, of some that standards say
 //!   never do, by name (of the module's own functions, by names that are reserved), and such as
@@ -92,9 +92,9 @@ pub(crate) struct Code<'c, 'd> {
     parts: Vec<bool>,
 }
 
-/// Room for one body at a time.
+/// Buffers for one body at a time.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct Buffers {
     pub(crate) items: Vec<Item>,
     pub(crate) steps: Vec<LivenessStep>,
     sites: Vec<Site>,
@@ -175,31 +175,31 @@ impl<'c, 'd> Code<'c, 'd> {
         (address < end).then_some(BodyPlace { body, at: (address - start) as u32 })
     }
 
-    /// Reads a body's instructions into the room.
-    pub(crate) fn read(&self, body: u32, entered: &[(u32, bool)], room: &mut Room) {
+    /// Reads a body's instructions into the buffers.
+    pub(crate) fn read(&self, body: u32, entered: &[(u32, bool)], buffers: &mut Buffers) {
         let (start, fde) = (self.start(body), self.fde(body));
-        room.sites = fde.and_then(|fde| self.unwind.sites(self.original, fde)).unwrap_or_default();
+        buffers.sites = fde.and_then(|fde| self.unwind.sites(self.original, fde)).unwrap_or_default();
         let code = match (self.mapping.units.get(body as usize), self.other(body)) {
             (Some(unit), _) => {
-                if stream::read(unit, &mut room.items).is_err() {
-                    room.items.clear();
+                if stream::read(unit, &mut buffers.items).is_err() {
+                    buffers.items.clear();
                 }
                 unit.code
             }
             (_, Some(&(_, size, _))) => {
                 let code = self.original.bytes_at(units::Svma(start), size as usize).unwrap_or(&[]);
                 let pads =
-                    room.sites.iter().filter_map(|site| u32::try_from(site.pad.checked_sub(start)?).ok());
+                    buffers.sites.iter().filter_map(|site| u32::try_from(site.pad.checked_sub(start)?).ok());
                 let entries: Vec<u32> = entered.iter().map(|&(at, _)| at).chain(pads).collect();
-                descent::follow(start, code, &entries, &mut room.items);
+                descent::follow(start, code, &entries, &mut buffers.items);
                 code
             }
             _ => &[],
         };
         let rows = fde.and_then(|fde| self.unwind.rows(fde));
         let source = Source { start, code, tables: self.tables(body), rows };
-        steps::read(source, &room.items, &self.linkage, &mut room.steps);
-        room.items.truncate(room.steps.len());
+        steps::read(source, &buffers.items, &self.linkage, &mut buffers.steps);
+        buffers.items.truncate(buffers.steps.len());
     }
 }
 
@@ -220,7 +220,7 @@ pub(crate) struct Liveness<'c, 'd> {
     pub(crate) summaries: Vec<Summary>,
     /// For each body, what is seen to be read behind calls of it.
     pub(crate) wanted: Vec<Set>,
-    /// For each body, what those may want back who are not in view.
+    /// For each body, what callers that are not in view may want back.
     pub(crate) preserved: Vec<Set>,
 }
 
@@ -272,7 +272,12 @@ impl<'c, 'd> Liveness<'c, 'd> {
     }
 
     /// Tells for each unit of a function what is live before each instruction.
-    pub(crate) fn live(&self, members: &[u32], room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
+    pub(crate) fn live(
+        &self,
+        members: &[u32],
+        buffers: &mut Buffers,
+        mut tell: impl FnMut(u32, &[Item], &[Set]),
+    ) {
         let mut function = Function::new(members, &self.bodies);
         function.see_what_is_kept(&self.summaries);
         function.preserve(&self.preserved);
@@ -287,15 +292,15 @@ impl<'c, 'd> Liveness<'c, 'd> {
             if body as usize >= self.code.mapping.units.len() {
                 continue;
             }
-            self.code.read(body, &[], room);
+            self.code.read(body, &[], buffers);
             if self.code.fde(body).is_none() {
                 let unit = &self.code.mapping.units[body as usize];
-                crate::code::bare::live(unit.start, unit.code, &room.items, &mut before);
-                tell(body, &room.items, &before);
+                crate::code::bare::live(unit.start, unit.code, &buffers.items, &mut before);
+                tell(body, &buffers.items, &before);
                 continue;
             }
             before.clear();
-            before.resize(room.items.len(), ALL);
+            before.resize(buffers.items.len(), ALL);
             let way = function.way(member, &way);
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 let pad = function.at_pad(member, block.pad, &live, &way) | RESERVED;
@@ -303,13 +308,13 @@ impl<'c, 'd> Liveness<'c, 'd> {
                 let number = function.base(member) + index;
                 let mut now = function.before_last(number, block.last, after, &way, &self.summaries);
                 for at in (block.first as usize..block.end as usize).rev() {
-                    let step = &room.steps[at];
+                    let step = &buffers.steps[at];
                     now = step.effect.reads | now & !step.effect.kills;
                     before[at] = now | pad | step.unwinding;
                 }
                 debug_assert_eq!(now | pad, live[number] | pad);
             }
-            tell(body, &room.items, &before);
+            tell(body, &buffers.items, &before);
         }
     }
 }
@@ -317,14 +322,14 @@ impl<'c, 'd> Liveness<'c, 'd> {
 /// Puts all bodies together; those that others enter in the middle once more, when it is known
 /// where. What is read of one that has no twin from there on may lead into others in turn.
 fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
-    let build = |room: &mut Room, body: u32, entered: &[(u32, bool)]| {
-        code.read(body, entered, room);
-        Body::build(body, code, entered, room)
+    let build = |buffers: &mut Buffers, body: u32, entered: &[(u32, bool)]| {
+        code.read(body, entered, buffers);
+        Body::build(body, code, entered, buffers)
     };
     let mut bodies: Vec<Body> = (0..code.count() as u32)
         .into_par_iter()
         .with_min_len(32)
-        .map_init(Room::default, |room, body| build(room, body, &[]))
+        .map_init(Buffers::default, |buffers, body| build(buffers, body, &[]))
         .collect();
     let mut fresh: Vec<(BodyPlace, bool)> = entered
         .iter()
@@ -352,7 +357,7 @@ fn bodies(code: &Code<'_, '_>, entered: &[u64]) -> Vec<Body> {
         };
         let again: Vec<(u32, Body)> = changed
             .into_par_iter()
-            .map_init(Room::default, |room, body| (body, build(room, body, &its(body))))
+            .map_init(Buffers::default, |buffers, body| (body, build(buffers, body, &its(body))))
             .collect();
         for (body, built) in again {
             fresh.extend(built.enters.iter().copied());

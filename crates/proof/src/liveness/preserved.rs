@@ -1,5 +1,5 @@
-//! What functions may have to leave as they found it, though the ABI lets them change that. Who
-//! calls by a pointer or from another module is not in view, and may be of another convention; so
+//! What functions may have to leave as they found it, though the ABI lets them change that. A
+//! caller by a pointer or from another module is not in view, and may be of another convention; so
 //! may the function, unless it shows that it is not.
 //!
 //! A function *destroys* what its instructions may change, or functions that it calls (and that
@@ -71,7 +71,7 @@ fn kept(destroyed: Set, taken: Taken) -> Set {
     kept
 }
 
-/// For each body, what those may want back who are not in view.
+/// For each body, what callers that are not in view may want back.
 pub(crate) fn of(
     code: &Code<'_, '_>,
     bodies: &[Body],

@@ -83,7 +83,7 @@ pub(crate) struct Function<'m> {
     /// For each block, what is seen to be read behind the call by the ABI at its end; empty before
     /// that was looked for.
     kept: Vec<Set>,
-    /// For each member, what those may want back who are not in view; empty before that is known.
+    /// For each member, what callers not in view may want back; empty before that is known.
     preserved: Vec<Set>,
 }
 

@@ -14,8 +14,8 @@ pub(crate) enum Until {
 }
 
 impl Function<'_> {
-    /// What instructions write that write only one register, and nobody reads who is known to, up
-    /// to there.
+    /// What instructions write that write only one register, and no known reader reads, up to
+    /// there.
     pub(crate) fn unread(&self, among: Set, until: Until, way: &Way, summaries: &[Summary]) -> Set {
         let writes = |&member: &usize| self.body(member).blocks.iter().any(|block| block.left & among != 0);
         if !(0..self.members.len()).any(|member| writes(&member)) {

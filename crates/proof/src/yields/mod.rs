@@ -58,11 +58,11 @@ pub(crate) fn entries(mapping: &Mapping<'_>, claims: &[Claim]) -> Vec<(u32, u32)
     entries
 }
 
-/// Room for one function at a time.
+/// Buffers for one function at a time.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     instructions: Vec<Instruction>,
-    pieces: run::Room,
+    pieces: run::Buffers,
     graph: Graph,
     /// What is known before each instruction's piece; empty until it is asked for.
     known: Vec<EarlierSaves>,
@@ -131,9 +131,9 @@ impl Context<'_> {
         let interprocedural = Interprocedural::of(dead, &self.relocations, earlier);
         let found = YieldTotals::default();
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(
-            || (liveness::Room::default(), Room::default()),
-            |(living, room), function| {
-                (room.yields, room.unswitched) = (None, None);
+            || (liveness::Buffers::default(), Buffers::default()),
+            |(living, buffers), function| {
+                (buffers.yields, buffers.unswitched) = (None, None);
                 interprocedural.live(function, living, |index, items, live| {
                     let unit = &self.mapping.units[index as usize];
                     let tables = &self.mapping.tables[unit.tables.0 as usize..unit.tables.1 as usize];
@@ -150,9 +150,9 @@ impl Context<'_> {
                     };
                     let first = entries.partition_point(|entry| entry.0 < index);
                     let end = entries.partition_point(|entry| entry.0 <= index);
-                    work.look(live, &entries[first..end], room);
+                    work.look(live, &entries[first..end], buffers);
                 });
-                if let (Some(yields), Some(at)) = (room.yields, room.unswitched) {
+                if let (Some(yields), Some(at)) = (buffers.yields, buffers.unswitched) {
                     let what =
                         format!("a yield in a function with state that a yield does not save, at {at:#x}");
                     self.findings.at(Rule::Yields, yields, what);
@@ -169,34 +169,34 @@ impl Context<'_> {
 }
 
 impl Work<'_, '_> {
-    fn look(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
-        self.decode(room);
-        room.graph.clear();
-        room.known.clear();
-        room.notes = false;
+    fn look(&self, live: &[Set], entries: &[(u32, u32)], buffers: &mut Buffers) {
+        self.decode(buffers);
+        buffers.graph.clear();
+        buffers.known.clear();
+        buffers.notes = false;
         let mut done = Done::default();
         for (index, item) in self.items.iter().enumerate() {
             done.again();
-            let insn = room.instructions[index];
+            let insn = buffers.instructions[index];
             if aboard::uses_unswitched_state(&insn) {
-                room.unswitched.get_or_insert(insn.ip());
+                buffers.unswitched.get_or_insert(insn.ip());
             }
             if item.inserted > 0 {
                 let live = live.get(index).copied().unwrap_or(ALL);
-                self.piece(item, live, index, entries, room, &mut done);
+                self.piece(item, live, index, entries, buffers, &mut done);
             }
             if self.terms.scavenger {
-                self.aboard(item, &insn, done.state.as_ref(), room);
-                self.node(index, &insn, &done, room);
+                self.aboard(item, &insn, done.state.as_ref(), buffers);
+                self.node(index, &insn, &done, buffers);
             }
         }
-        if room.notes {
-            self.left(live, entries, room);
+        if buffers.notes {
+            self.left(live, entries, buffers);
         }
-        self.labels(room);
+        self.labels(buffers);
         if self.terms.scavenger {
-            room.graph.entries.extend(self.entered(entries));
-            room.graph.check(self.terms.quantum, |node, what| {
+            buffers.graph.entries.extend(self.entered(entries));
+            buffers.graph.check(self.terms.quantum, |node, what| {
                 let item = &self.items[node as usize];
                 self.wrong(Rule::Bounds, item, what);
             });
@@ -205,13 +205,13 @@ impl Work<'_, '_> {
 
     /// An indirect jump leads from label to label, maybe in a circle that no graph shows: so each
     /// of them has a yield of its own.
-    fn labels(&self, room: &Room) {
+    fn labels(&self, buffers: &Buffers) {
         for label in self.context.mapping.labels_of(self.unit) {
             let Some(index) = self.index(*label) else {
                 self.context.findings.at(Rule::Mapping, *label, "a label that is no instruction of a twin");
                 continue;
             };
-            if self.terms.scavenger && !room.graph.nodes[index as usize].met {
+            if self.terms.scavenger && !buffers.graph.nodes[index as usize].met {
                 self.wrong(Rule::Bounds, &self.items[index as usize], "a label without a yield");
             }
         }
@@ -224,30 +224,30 @@ impl Work<'_, '_> {
     }
 
     /// What is known before the piece of an instruction.
-    fn known(&self, index: usize, entries: &[(u32, u32)], room: &mut Room) -> EarlierSaves {
-        if room.known.is_empty() {
-            let kept = std::mem::take(&mut room.graph);
+    fn known(&self, index: usize, entries: &[(u32, u32)], buffers: &mut Buffers) -> EarlierSaves {
+        if buffers.known.is_empty() {
+            let kept = std::mem::take(&mut buffers.graph);
             let mut factory = InstructionInfoFactory::new();
             let mut done = Done::default();
             for at in 0..self.items.len() {
-                let insn = room.instructions[at];
-                self.node(at, &insn, &done, room);
+                let insn = buffers.instructions[at];
+                self.node(at, &insn, &done, buffers);
             }
-            let ways = std::mem::replace(&mut room.graph, kept);
-            room.known = hoisted::before(&ways, self.entered(entries), |node, known| {
+            let ways = std::mem::replace(&mut buffers.graph, kept);
+            buffers.known = hoisted::before(&ways, self.entered(entries), |node, known| {
                 let item = &self.items[node as usize];
-                let kept = hoisted::kept_by(&room.instructions[node as usize], &mut factory);
+                let kept = hoisted::kept_by(&buffers.instructions[node as usize], &mut factory);
                 if item.inserted == 0 {
                     return known.of(kept);
                 }
                 // Nothing comes behind a jump: what is live there does not count here.
-                let code = self.code(item, &room.instructions[node as usize], ALL);
-                let run = self.run(&code, &mut room.pieces, &mut done, known);
+                let code = self.code(item, &buffers.instructions[node as usize], ALL);
+                let run = self.run(&code, &mut buffers.pieces, &mut done, known);
                 let state = done.state.as_ref().filter(|_| run.is_ok());
                 state.map_or(EarlierSaves::NOTHING, |state| known.behind(state, &done).of(kept))
             });
         }
-        room.known[index]
+        buffers.known[index]
     }
 
     /// Runs a piece with what is known before it, or the first part of that with which it can be
@@ -255,7 +255,7 @@ impl Work<'_, '_> {
     fn run(
         &self,
         code: &Code<'_>,
-        pieces: &mut run::Room,
+        pieces: &mut run::Buffers,
         done: &mut Done,
         known: EarlierSaves,
     ) -> Result<(), (u64, &'static str)> {
@@ -306,9 +306,9 @@ impl Work<'_, '_> {
         self.items.binary_search_by_key(&at, |item| u64::from(item.at)).ok().map(|index| index as u32)
     }
 
-    fn decode(&self, room: &mut Room) {
+    fn decode(&self, buffers: &mut Buffers) {
         let unit = self.unit;
-        room.instructions.clear();
+        buffers.instructions.clear();
         let mut decoder = Decoder::with_ip(64, unit.code, unit.start, DecoderOptions::NONE);
         for item in self.items {
             if decoder.position() != item.at as usize {
@@ -317,7 +317,7 @@ impl Work<'_, '_> {
             }
             let mut insn = decoder.decode();
             to_the_prefix(&mut insn, &unit.code[item.end() as usize..]);
-            room.instructions.push(insn);
+            buffers.instructions.push(insn);
         }
     }
 
@@ -328,23 +328,23 @@ impl Work<'_, '_> {
         live: Set,
         index: usize,
         entries: &[(u32, u32)],
-        room: &mut Room,
+        buffers: &mut Buffers,
         done: &mut Done,
     ) {
-        let code = self.code(item, &room.instructions[index], live);
+        let code = self.code(item, &buffers.instructions[index], live);
         let lost = |done: &Done| {
             done.state.as_ref().map_or(0, |state| state.lost(live, self.context.note.vector_bytes))
         };
-        let first = run::run(&code, self.terms, &mut room.pieces, done, EarlierSaves::NOTHING);
+        let first = run::run(&code, self.terms, &mut buffers.pieces, done, EarlierSaves::NOTHING);
         if first.is_err() || lost(done) != 0 {
             // It may be stored already, or found already.
-            let known = self.known(index, entries, room);
-            if let Err((at, what)) = self.run(&code, &mut room.pieces, done, known) {
+            let known = self.known(index, entries, buffers);
+            if let Err((at, what)) = self.run(&code, &mut buffers.pieces, done, known) {
                 self.found.cut_short.fetch_add(1, Ordering::Relaxed);
                 return self.wrong_at(Rule::Yields, item, at, what);
             }
         }
-        room.notes |= done.note.is_some();
+        buffers.notes |= done.note.is_some();
         // What is left in its slot is R21's.
         let left = done.note.map_or(0, |note| Set::from(note.registers));
         let lost = lost(done) & !left & !self.borrowed(item, done);
@@ -366,7 +366,7 @@ impl Work<'_, '_> {
             self.wrong(Rule::Yields, item, "more yields than one place may have");
         }
         if done.yields > 0 {
-            room.yields.get_or_insert(self.unit.twin + u64::from(item.place));
+            buffers.yields.get_or_insert(self.unit.twin + u64::from(item.place));
             if self.is_early {
                 self.wrong(Rule::Early, item, "a yield where there may be no area yet");
             }
@@ -374,7 +374,7 @@ impl Work<'_, '_> {
         if done.jumps_to_labels && self.is_early {
             self.wrong(Rule::Early, item, "a scratch word where there may be no area yet");
         }
-        self.rows(item, index, room, done);
+        self.rows(item, index, buffers, done);
         let fetches = !done.prefetches.is_empty();
         if fetches != (done.yields > done.spins) && (fetches || !self.terms.scavenger) {
             self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or a yield without a prefetch");
@@ -396,11 +396,11 @@ impl Work<'_, '_> {
     }
 
     /// R16 and R17: what a guest may run, and what sends it home first.
-    fn aboard(&self, item: &Item, insn: &Instruction, state: Option<&State>, room: &mut Room) {
+    fn aboard(&self, item: &Item, insn: &Instruction, state: Option<&State>, buffers: &mut Buffers) {
         let home = state.is_some_and(|state| state.facts.home);
         let aboard = |what: &str| self.wrong(Rule::Aboard, item, what);
         if item.escape {
-            self.escape(item, room);
+            self.escape(item, buffers);
         }
         let original = &self.unit.code[item.at as usize..item.end() as usize];
         let copy = &self.unit.copy[item.copy() as usize..item.copy_end() as usize];
@@ -442,13 +442,13 @@ impl Work<'_, '_> {
     }
 
     /// R16 for escapes: home first, and nothing changes.
-    fn escape(&self, item: &Item, room: &mut Room) {
+    fn escape(&self, item: &Item, buffers: &mut Buffers) {
         let (from, to) = (item.copy_end() as usize, item.copy_end() as usize + usize::from(self.unit.lead));
         let mut done = Done::default();
         let lead = (&self.unit.copy[from..to], self.unit.twin + from as u64);
         let code = Code { parts: [lead, (&[], lead.1)], relays: &[], jump: None };
         let nothing = EarlierSaves::NOTHING;
-        if let Err((at, what)) = run::run(&code, self.terms, &mut room.pieces, &mut done, nothing) {
+        if let Err((at, what)) = run::run(&code, self.terms, &mut buffers.pieces, &mut done, nothing) {
             return self.wrong_at(Rule::Aboard, item, at, what);
         }
         let lost = done.state.map_or(ALL, |state| state.lost(ALL, self.context.note.vector_bytes));
@@ -479,8 +479,8 @@ impl Work<'_, '_> {
     }
 
     /// R18: the instruction in the graph.
-    fn node(&self, index: usize, insn: &Instruction, done: &Done, room: &mut Room) {
-        let graph = &mut room.graph;
+    fn node(&self, index: usize, insn: &Instruction, done: &Done, buffers: &mut Buffers) {
+        let graph = &mut buffers.graph;
         let begin = graph.targets.len() as u32;
         let follows = self.items.get(index + 1).is_some_and(|next| next.at == self.items[index].end());
         let flow = insn.flow_control();

@@ -16,7 +16,7 @@
 //! Bound yields fetch nothing, and have no rows but where they can be switched off.
 
 use super::run::{Done, RecognisedYield};
-use super::{Room, Work, aboard};
+use super::{Buffers, Work, aboard};
 use crate::container::stream::Item;
 use crate::rule::Rule;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory};
@@ -28,7 +28,7 @@ const FARTHEST: usize = 256;
 
 impl Work<'_, '_> {
     /// The rows of a piece's yields; R14 for what these fetch.
-    pub(super) fn rows(&self, item: &Item, index: usize, room: &Room, done: &Done) {
+    pub(super) fn rows(&self, item: &Item, index: usize, buffers: &Buffers, done: &Done) {
         // Of a bound yield and a site yield in one piece, only the second can be switched.
         let is_bound = |yields: &RecognisedYield| !yields.is_spin && yields.prefetches.is_empty();
         let switched_bound = done.recognised.len() == 1 && done.switch.is_some();
@@ -46,7 +46,7 @@ impl Work<'_, '_> {
             match self.context.mapping.yields.at(yields.jump) {
                 Some((row, origins)) if *row == expected => {
                     self.found.yields.fetch_add(1, Ordering::Relaxed);
-                    self.origins(item, index, room, (yields, &done.prefetches), origins);
+                    self.origins(item, index, buffers, (yields, &done.prefetches), origins);
                 }
                 _ => self.wrong_at(
                     Rule::Mapping,
@@ -70,11 +70,11 @@ impl Work<'_, '_> {
         &self,
         item: &Item,
         index: usize,
-        room: &Room,
+        buffers: &Buffers,
         (yields, prefetches): (&RecognisedYield, &[Instruction]),
         origins: &[u64],
     ) {
-        if origins.first() != Some(&room.instructions[index].ip()) {
+        if origins.first() != Some(&buffers.instructions[index].ip()) {
             return self.wrong_at(
                 Rule::Mapping,
                 item,
@@ -92,7 +92,7 @@ impl Work<'_, '_> {
             );
         }
         for (fetch, &origin) in fetches.iter().zip(origins) {
-            if !self.is_announced(fetch, index, origin, room) {
+            if !self.is_announced(fetch, index, origin, buffers) {
                 let what = "prefetches an address that no later instruction uses, or through other registers";
                 self.wrong_at(Rule::Prefetches, item, fetch.ip(), what);
             }
@@ -101,10 +101,10 @@ impl Work<'_, '_> {
 
     /// R14: the instruction at `origin` stands further on, before control can go elsewhere, has the
     /// same operand, and what that hangs on does not change up to there.
-    fn is_announced(&self, fetch: &Instruction, index: usize, origin: u64, room: &Room) -> bool {
+    fn is_announced(&self, fetch: &Instruction, index: usize, origin: u64, buffers: &Buffers) -> bool {
         let mut factory = InstructionInfoFactory::new();
         for at in index..self.items.len().min(index + FARTHEST) {
-            let insn = &room.instructions[at];
+            let insn = &buffers.instructions[at];
             if insn.ip() == origin {
                 return aboard::same_operand(fetch, insn);
             }

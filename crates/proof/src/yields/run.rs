@@ -66,9 +66,9 @@ pub(crate) struct RecognisedYield {
     pub(crate) prefetches: Range<usize>,
 }
 
-/// Room for a piece.
+/// Buffers for a piece.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct Buffers {
     /// For each part, ways that wait for control to come by their place, ascending.
     waiting: [Vec<(u32, State)>; 2],
     second: Second,
@@ -94,7 +94,7 @@ type Wrong = (u64, &'static str);
 pub(crate) fn run(
     code: &Code<'_>,
     terms: &Terms,
-    room: &mut Room,
+    buffers: &mut Buffers,
     done: &mut Done,
     known: EarlierSaves,
 ) -> Result<(), Wrong> {
@@ -109,7 +109,7 @@ pub(crate) fn run(
     }
     let mut decoders =
         code.parts.map(|(bytes, address)| Decoder::with_ip(64, bytes, address, DecoderOptions::NONE));
-    let Room { waiting, second } = room;
+    let Buffers { waiting, second } = buffers;
     let mut runner =
         Runner { code, terms, waiting, next: [0; 2], done, state: Some(state), away: known.away, said: None };
     runner.waiting.iter_mut().for_each(Vec::clear);
@@ -287,7 +287,7 @@ impl Runner<'_> {
             Op::StoreArea(word, from) => {
                 let value = state.general[general(from)];
                 match word {
-                    // Who captures a guest knows of registers only.
+                    // Capturing a guest takes its registers only.
                     Word::Scratch(_) if value.is_turn() => {
                         return Err("stores the next context in a scratch word");
                     }

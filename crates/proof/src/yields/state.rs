@@ -177,7 +177,7 @@ pub(crate) struct Facts {
     pub(crate) budget: bool,
     /// There was a yield, or nobody to yield to.
     pub(crate) may_set: bool,
-    /// The budget was set for whom is switched to, and nobody was yet.
+    /// The budget was set for a context to switch to, and no switch was made yet.
     pub(crate) owes_switch: bool,
     /// Another context is in the ring.
     pub(crate) others: bool,

@@ -12,7 +12,7 @@
 use super::hoisted::kept_by;
 use super::run::Done;
 use super::state::{EarlierSaves, SunkNote};
-use super::{Room, Work};
+use super::{Buffers, Work};
 use crate::code::copy;
 use crate::liveness::set::{ALL, Set};
 use crate::rule::Rule;
@@ -27,14 +27,14 @@ const FARTHEST: u64 = 0x8000;
 
 impl Work<'_, '_> {
     /// R21 for a unit in which there are notes.
-    pub(super) fn left(&self, live: &[Set], entries: &[(u32, u32)], room: &mut Room) {
+    pub(super) fn left(&self, live: &[Set], entries: &[(u32, u32)], buffers: &mut Buffers) {
         let mut done = Done::default();
         let mut factory = InstructionInfoFactory::new();
         let mut notes: Vec<SunkNote> = Vec::new();
         // What is known before each instruction, behind its piece.
         let mut behind = Vec::with_capacity(self.items.len());
         for (index, item) in self.items.iter().enumerate() {
-            let known = self.known(index, entries, room);
+            let known = self.known(index, entries, buffers);
             let wrong = |what: &str| self.wrong(Rule::SunkRestores, item, what);
             let (begin, copy, end) =
                 [item.place, item.copy(), item.copy_end()].map(|at| self.unit.twin + u64::from(at)).into();
@@ -42,8 +42,8 @@ impl Work<'_, '_> {
             let live = live.get(index).copied().unwrap_or(ALL);
             let mut now = known;
             if item.inserted > 0 {
-                let code = self.code(item, &room.instructions[index], live);
-                let ran = self.run(&code, &mut room.pieces, &mut done, known);
+                let code = self.code(item, &buffers.instructions[index], live);
+                let ran = self.run(&code, &mut buffers.pieces, &mut done, known);
                 let Some(state) = done.state.as_ref().filter(|_| ran.is_ok()) else {
                     wrong("inserted code fails its check where registers are in their slots alone");
                     behind.push(EarlierSaves::NOTHING);
@@ -72,7 +72,7 @@ impl Work<'_, '_> {
             if !(now.is_noted() && now.note.from <= begin && end <= now.note.to) {
                 wrong("registers are in their slots alone without a note");
             }
-            let insn = &room.instructions[index];
+            let insn = &buffers.instructions[index];
             if kept_by(insn, &mut factory) & now.away != now.away || reads(insn, now.away, &mut factory) {
                 wrong("uses a register that is in its slot alone");
             }
@@ -95,12 +95,12 @@ impl Work<'_, '_> {
             }
         }
         for note in notes {
-            self.holds(note, &behind, entries, room);
+            self.holds(note, &behind, entries, buffers);
         }
     }
 
     /// Whether the slots hold a note's registers wherever it speaks of.
-    fn holds(&self, note: SunkNote, behind: &[EarlierSaves], entries: &[(u32, u32)], room: &mut Room) {
+    fn holds(&self, note: SunkNote, behind: &[EarlierSaves], entries: &[(u32, u32)], buffers: &mut Buffers) {
         if note.registers & NEVER_LEFT != 0 {
             return self.wrong(
                 Rule::SunkRestores,
@@ -127,7 +127,7 @@ impl Work<'_, '_> {
         }
         for (index, &behind) in behind.iter().enumerate().take(end + 1).skip(first) {
             let item = &self.items[index];
-            let known = self.known(index, entries, room);
+            let known = self.known(index, entries, buffers);
             let holds = |known: EarlierSaves| note.registers & !known.slots == 0;
             if !holds(known) || index < end && !holds(behind) {
                 self.wrong(Rule::SunkRestores, item, "a note names a slot that does not hold its register");
@@ -156,7 +156,7 @@ fn reads(insn: &iced_x86::Instruction, registers: u16, factory: &mut Instruction
 
 #[cfg(test)]
 mod tests {
-    use super::super::run::{Code, Done, Room, run};
+    use super::super::run::{Buffers, Code, Done, run};
     use super::super::state::EarlierSaves;
     use super::super::state::Terms;
     use super::*;
@@ -180,7 +180,7 @@ mod tests {
         let parts = [(&hot[..], 0x1000), (&cold[..], 0x2000)];
         let code = Code { parts, relays: &[], jump: None };
         let terms = Terms { scavenger: true, sibling: false, quantum: 1, vector_bytes: 16, text: (0, 0) };
-        run(&code, &terms, &mut Room::default(), &mut Done::default(), known).is_ok()
+        run(&code, &terms, &mut Buffers::default(), &mut Done::default(), known).is_ok()
     }
 
     #[test]

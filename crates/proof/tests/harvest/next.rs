@@ -1,5 +1,5 @@
-//! Who is next, held in a register from where that is asked to the switch: as it should be, and
-//! wrong in many ways.
+//! The next context, held in a register from where that is asked to the switch: as it should be,
+//! and wrong in many ways.
 
 use crate::pieces::{Piece, add, pieces};
 use crate::{as_sibling, bounds, compile, rejected, rewrite, sites};
@@ -15,7 +15,7 @@ fn asks(piece: &Piece) -> Option<&Instruction> {
 }
 
 #[test]
-fn who_is_next_is_the_one_that_was_asked_for() {
+fn the_next_context_is_the_one_that_was_asked_for() {
     let original = compile("tests/harvest/loops.c", &["-O2"]);
     let rewritten = rewrite(&original, true, VectorWidth::Sse, true).expect("can be rewritten");
     assert!(check(&original, &rewritten).is_ok());
@@ -47,7 +47,7 @@ fn who_is_next_is_the_one_that_was_asked_for() {
 }
 
 #[test]
-fn who_is_interrupted_by_handlers_of_its_own_holds_nobody() {
+fn code_with_handlers_of_its_own_holds_no_next_context() {
     let original = compile("tests/harvest/loops.c", &["-O2"]);
     let sites = sites(VectorWidth::Sse, true);
     for mode in [Mode::Primary(&sites), Mode::Sibling(&sites, bounds())] {

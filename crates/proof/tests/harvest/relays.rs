@@ -107,10 +107,11 @@ fn they_are_unwound_as_their_instructions() {
         assert!(unwind(&|new| new[at + 12] += 1), "longer");
         assert!(unwind(&|new| add(new, at + 8, 4, 1)), "elsewhere");
         // Another size of the frame, from the start on or from behind the first byte on, where
-        // there is room to say so.
-        let room = it.rewritten[..end].iter().rev().take_while(|&&byte| byte == 0).count().min(end - at - 17);
+        // there is space to say so.
+        let space =
+            it.rewritten[..end].iter().rev().take_while(|&&byte| byte == 0).count().min(end - at - 17);
         for steps in [&[0x0e, 0x7f][..], &[0x41, 0x0e, 0x7f]] {
-            if room >= steps.len() {
+            if space >= steps.len() {
                 changed += 1;
                 assert!(unwind(&|new| new[end - steps.len()..end].copy_from_slice(steps)), "{steps:x?}");
             }

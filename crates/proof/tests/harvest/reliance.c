@@ -8,7 +8,7 @@
 #define END(name) ".cfi_endproc\n.size " name ", .-" name "\n"
 #define MARK(number) "movl $" number ", %r9d\n"
 // Five bytes for the jump to the twin.
-#define ROOM "nop\nnop\nnop\nnop\nnop\n"
+#define PADDING "nop\nnop\nnop\nnop\nnop\n"
 // A marker that writes flags alone.
 #define SIGN(number) "testl $" number ", %edx\n"
 asm(".text\n"
@@ -49,19 +49,19 @@ asm(".text\n"
     "popq %r12\n.cfi_adjust_cfa_offset -8\nret\n" END("abides")
     FUNCTION("gives") "movl $1, %eax\nmovl %edx, %esi\nmovl %esi, %ecx\n" MARK("0x5a5a000b")
     "movq (%rdi), %rax\nleaq 4(%rax), %rax\nret\n" END("gives")
-    // Who keeps nothing by any convention, which one instruction each shows.
-    FUNCTION("breaks") ROOM "movl %edx, %ecx\n" SIGN("0x5a5a000c") "movq (%rdi), %rax\nleaq 5(%rax), %rax\nret\n" END("breaks")
-    FUNCTION("breaks_vectors") ROOM "movd %edx, %xmm6\n" SIGN("0x5a5a000d")
+    // They keep nothing by any convention, which one instruction each shows.
+    FUNCTION("breaks") PADDING "movl %edx, %ecx\n" SIGN("0x5a5a000c") "movq (%rdi), %rax\nleaq 5(%rax), %rax\nret\n" END("breaks")
+    FUNCTION("breaks_vectors") PADDING "movd %edx, %xmm6\n" SIGN("0x5a5a000d")
     "movq (%rdi), %rax\nleaq 6(%rax), %rax\nret\n" END("breaks_vectors")
-    FUNCTION("takes_rdi") ROOM "movl %edi, %ecx\n" SIGN("0x5a5a000e") "movq (%rdx), %rax\nleaq 7(%rax), %rax\nret\n" END("takes_rdi")
-    FUNCTION("takes_no_rax") ROOM "movl %edx, %ecx\n" SIGN("0x5a5a000f") "movq (%rdi), %rax\nleaq 8(%rax), %rax\nret\n" END("takes_no_rax")
-    FUNCTION("part_of_it") ROOM "movl %edx, %ecx\n" SIGN("0x5a5a0010") "movq (%rdi), %rax\nret\n" END("part_of_it")
+    FUNCTION("takes_rdi") PADDING "movl %edi, %ecx\n" SIGN("0x5a5a000e") "movq (%rdx), %rax\nleaq 7(%rax), %rax\nret\n" END("takes_rdi")
+    FUNCTION("takes_no_rax") PADDING "movl %edx, %ecx\n" SIGN("0x5a5a000f") "movq (%rdi), %rax\nleaq 8(%rax), %rax\nret\n" END("takes_no_rax")
+    FUNCTION("part_of_it") PADDING "movl %edx, %ecx\n" SIGN("0x5a5a0010") "movq (%rdi), %rax\nret\n" END("part_of_it")
     FUNCTION("calls_it") "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall part_of_it\n"
     "addq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("calls_it")
-    FUNCTION("goes_on") ROOM "movl %edx, %ecx\n" SIGN("0x5a5a0011") "movq (%rdi), %rdx\nmovq %rdx, %rax\njmp strdup@PLT\n" END("goes_on")
-    FUNCTION("goes_out") ROOM "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\nmovl %edx, %ecx\n" SIGN("0x5a5a0012") "movq (%rdi), %rax\n"
+    FUNCTION("goes_on") PADDING "movl %edx, %ecx\n" SIGN("0x5a5a0011") "movq (%rdi), %rdx\nmovq %rdx, %rax\njmp strdup@PLT\n" END("goes_on")
+    FUNCTION("goes_out") PADDING "subq $8, %rsp\n.cfi_adjust_cfa_offset 8\nmovl %edx, %ecx\n" SIGN("0x5a5a0012") "movq (%rdi), %rax\n"
     "call labs@PLT\naddq $8, %rsp\n.cfi_adjust_cfa_offset -8\nret\n" END("goes_out")
-    FUNCTION("hands_back") ROOM "pushq %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset rbx, -16\nmovq %rdi, %rbx\nmovl %edx, %ecx\n"
+    FUNCTION("hands_back") PADDING "pushq %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset rbx, -16\nmovq %rdi, %rbx\nmovl %edx, %ecx\n"
     SIGN("0x5a5a0013") "call *%rsi\naddl (%rbx), %eax\npopq %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END("hands_back")
     ".data\n.p2align 3\n.quad gives\n.quad pointed\n.quad breaks\n.quad breaks_vectors\n.quad takes_rdi\n.quad takes_no_rax\n"
     ".quad calls_it\n.quad goes_on\n.quad goes_out\n.quad hands_back\nspare: .quad 0x5b5b5b5b5c5c5c5c\n.long 0x5d5d5d5d\n.text\n");

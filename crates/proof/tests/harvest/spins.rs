@@ -21,7 +21,7 @@ fn specimens() -> Vec<Specimen> {
     vec![make(&["-O2"], VectorWidth::Sse), make(&["-O1", "-no-pie"], VectorWidth::Avx512)]
 }
 
-/// Where a piece compares the context with whom it names, and where it loads that: the
+/// Where a piece compares the context with the one it names, and where it loads that: the
 /// displacements.
 fn asked_and_gone(piece: &Piece) -> Option<[usize; 2]> {
     let last = |text: &str| {

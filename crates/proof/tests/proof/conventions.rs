@@ -79,7 +79,7 @@ fn what_is_written_and_not_read_is_returned() {
 }
 
 #[test]
-fn who_may_keep_all_keeps_it_over_calls_of_other_modules() {
+fn functions_that_may_keep_all_registers_keep_them_over_other_modules() {
     let body = "mov %edx, %ecx\ncall other@PLT";
     // mov %edx, %ecx becomes mov %edx, %eax: nothing shows any more that rcx, or any other
     // register, is changed on purpose.

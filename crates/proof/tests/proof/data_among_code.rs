@@ -67,7 +67,7 @@ fn code_does() {
 
 /// A function that continues among constants is left alone; the rest has twins.
 #[test]
-fn who_leads_there_has_no_twin() {
+fn a_function_that_leads_into_data_has_no_twin() {
     for last in ["jmp there", "call there; ret", "nop"] {
         let (original, rewritten) = of(&format!(
             "__asm__(\".section .rodata; there: ret; .section .fini.last,\\\"ax\\\"; .type astray,@function; astray: .cfi_startproc; \\

@@ -221,7 +221,7 @@ fn what_is_no_module_of_a_known_kind_is_refused_by_both() {
 }
 
 #[test]
-fn who_may_put_modules_behind_the_last_one_is_refused() {
+fn code_that_may_add_modules_behind_the_last_one_is_refused() {
     // `lea` in place of `mov`: the address of what leads to the last module, to do with it what it
     // will.
     let (mut taken, load) = (ORIGINAL.clone(), place("load"));

@@ -224,7 +224,7 @@ fn named(file: &[u8], name: &str) -> Option<usize> {
 }
 
 #[test]
-fn who_uses_its_return_address_is_called_by_no_twin() {
+fn a_function_that_uses_its_return_address_is_called_by_no_twin() {
     let original = compile();
     let rewritten = twin::rewrite(&original, None, twin::Mode::Identity).expect("rewritten").bytes;
     check(&original, &rewritten).expect("right as it is");
@@ -258,7 +258,7 @@ fn who_uses_its_return_address_is_called_by_no_twin() {
 
 /// The table of what is called is changed, in both files: its frame begins elsewhere.
 #[test]
-fn who_has_no_frame_of_a_function_just_called_is_called_by_no_twin() {
+fn a_function_without_the_usual_frame_is_called_by_no_twin() {
     const RULES: [u8; 8] = [0x0a, 0x0b, 0x0a, 0x0b, 0x0a, 0x0b, 0x0e, 8];
     let mut original = compile();
     let mut rewritten = twin::rewrite(&original, None, twin::Mode::Identity).expect("rewritten").bytes;

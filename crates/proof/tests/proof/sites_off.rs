@@ -66,7 +66,7 @@ fn a_site_that_is_off_uses_budget() {
     assert!(!spoilt(jns, &[0x90, 0xe9]).is_empty(), "never used up");
     assert!(!spoilt(jns, &[0x0f, 0x88]).is_empty(), "used up from the first");
     assert!(!spoilt(jne, &[0x0f, 0x84]).is_empty(), "off where it is on");
-    // What the budget becomes, and of whom.
+    // What the budget becomes, and of which context.
     // `mov gs:[BUDGET], r32`, not the one of a number.
     let stores = |&place: &usize| rewritten[behind + place - 2] == 0x89;
     let refill = behind + at(&rewritten[behind..], REFILL).into_iter().find(stores).expect("a refill");

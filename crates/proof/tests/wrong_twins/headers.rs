@@ -35,9 +35,9 @@ pub(crate) const ALL: &[Wrong] = &[
             }
             add(new, text + 32, 8, 16);
             add(new, text + 40, 8, 16);
-            let room = get(new, text + 16, 8) - get(new, data + 16, 8);
-            put(new, data + 32, 8, room);
-            put(new, data + 40, 8, room);
+            let size = get(new, text + 16, 8) - get(new, data + 16, 8);
+            put(new, data + 32, 8, size);
+            put(new, data + 40, 8, size);
             Some(())
         },
     },

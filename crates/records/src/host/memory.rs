@@ -95,8 +95,8 @@ impl Memory {
     pub fn usable(&self) -> Option<Bytes> {
         let available = self.available.value()?;
         let limit = self.cgroup_limit.value().flatten();
-        let room = limit.map(|l| Bytes(l.0.saturating_sub(self.cgroup_used.value().map_or(0, |u| u.0))));
-        Some(room.map_or(available, |r| r.min(available)))
+        let left = limit.map(|l| Bytes(l.0.saturating_sub(self.cgroup_used.value().map_or(0, |u| u.0))));
+        Some(left.map_or(available, |r| r.min(available)))
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Topology {
     pub isolated: Fact<CpuList>,
 }
 
-/// Simultaneous multithreading: what is claimed, and room for what the lab finds.
+/// Simultaneous multithreading: what is claimed, and space for what the lab finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]

@@ -36,7 +36,7 @@ pub enum StreamKind {
     Read,
     Write,
     Copy,
-    /// `a = b + 3 c`
+    /// Computes `a = b + 3 c`.
     Triad,
     /// Stores that go past the caches.
     NtWrite,

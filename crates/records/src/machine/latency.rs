@@ -57,7 +57,7 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
-/// The order in which memory is visited.
+/// The order in which memory is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

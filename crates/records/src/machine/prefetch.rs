@@ -57,7 +57,7 @@ pub enum Probe {
     Random,
     /// Random inside pages, page after page at random.
     RandomInPages,
-    /// Every n-th line, ascending, until all are visited.
+    /// Every n-th line, ascending, until all are read.
     Forward {
         lines: u64,
     },

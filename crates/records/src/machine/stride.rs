@@ -41,7 +41,7 @@ pub struct StridePoint {
     pub size: Bytes,
     pub stride: Bytes,
     pub direction: Direction,
-    /// Of one access. Every line of the area is visited, whatever the stride.
+    /// Of one access. Every line of the area is accessed, whatever the stride.
     pub latency: Latency,
     pub blocks: usize,
     pub voided: usize,

@@ -50,7 +50,7 @@ pub enum AfterMiss {
     Unknown,
 }
 
-/// A pair of chains: the same number of lines, visited in the same manner.
+/// A pair of chains: the same number of lines, read in the same manner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlbPoint {

@@ -21,7 +21,7 @@ use axis::Axis;
 /// The number of series that colours and dashes tell apart.
 pub(crate) const SERIES: usize = 8;
 
-/// The frame of a figure, with its name for those who do not see it.
+/// The frame of a figure, with its name for screen readers.
 pub(crate) fn svg(class: &str, width: f64, height: f64, title: &str, inside: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" viewBox=\"0 0 {width} {height}\" \

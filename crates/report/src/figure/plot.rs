@@ -176,7 +176,7 @@ impl Plot {
         Axis { scale: self.y.1, numbers: Numbers::Plain, low, high, from: BOTTOM, to: TOP }
     }
 
-    /// Marks with their names, each in the first row where it has room.
+    /// Marks with their names, each in the first row where it has space.
     fn marks_at(&self, x: &Axis) -> String {
         let mut marks: Vec<_> = self.marks.iter().filter(|m| m.x >= x.low && m.x <= x.high).collect();
         marks.sort_by(|a, b| a.x.total_cmp(&b.x));

@@ -131,7 +131,7 @@ fn loads(fits: &[FitWithCurves], out: &mut Out) {
     });
     let figure = Plot {
         title: "Loads at random, as measured and by the model".to_owned(),
-        x: ("memory that is visited".to_owned(), Scale::Log, Numbers::Bytes),
+        x: ("memory that is read".to_owned(), Scale::Log, Numbers::Bytes),
         y: ("time of a load (ns)".to_owned(), Scale::Log),
         series: series.collect(),
         marks: Vec::new(),

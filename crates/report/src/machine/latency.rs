@@ -38,7 +38,7 @@ pub(super) fn figures(machine: &Machine, curves: &LatencyCurves, out: &mut Out) 
     });
     let figure = Plot {
         title,
-        x: ("memory that is visited".to_owned(), Scale::Log, Numbers::Bytes),
+        x: ("memory that is read".to_owned(), Scale::Log, Numbers::Bytes),
         y: ("time of a load (ns)".to_owned(), Scale::Log),
         series: series.collect(),
         marks,

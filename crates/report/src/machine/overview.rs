@@ -73,7 +73,7 @@ fn odd(machine: &Machine) -> Vec<String> {
         let claims: Vec<_> = contradiction
             .claims
             .iter()
-            .map(|(who, what)| format!("{} says {}", escape(who), escape(what)))
+            .map(|(source, what)| format!("{} says {}", escape(source), escape(what)))
             .collect();
         odd.push(format!(
             "{}: {}; {}",

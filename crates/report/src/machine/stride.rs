@@ -82,7 +82,7 @@ fn map(stride: &Stride, direction: Direction, out: &mut Out) {
     let svg = heat(&Heat {
         title: title.clone(),
         across: ("stride".to_owned(), names(&strides)),
-        down: ("memory that is visited".to_owned(), names(&sizes)),
+        down: ("memory that is accessed".to_owned(), names(&sizes)),
         of: "ns of a load".to_owned(),
         logarithmic: true,
         cells,

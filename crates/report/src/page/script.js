@@ -257,9 +257,9 @@ for (const svg of $('svg.flame')) {
       f.g.classList.toggle('dim', around && !whole && f.y > to.y);
       let text = f.g.querySelector('text');
       if (!text) { text = draw('text', { y: f.y + 13 }); f.g.append(text); }
-      const room = Math.floor((w - 6) / 6.9);
+      const letters = Math.floor((w - 6) / 6.9);
       text.setAttribute('x', x + 3);
-      text.textContent = room < 3 ? '' : f.name.length > room ? f.name.slice(0, room - 1) + '\u2026' : f.name;
+      text.textContent = letters < 3 ? '' : f.name.length > letters ? f.name.slice(0, letters - 1) + '\u2026' : f.name;
     }
   };
   frames.sort((a, b) => b.y - a.y || a.x - b.x);

@@ -7,10 +7,10 @@ use records::profile::{CallNode, CallTree, Profile};
 use std::collections::BTreeMap;
 
 pub(super) fn flames(profile: &Profile, out: &mut Out) {
-    out.section("calls", "Who calls it");
+    out.section("calls", "Callers");
     let calls = &profile.calls;
     if calls.nodes.is_empty() {
-        out.missing("No stacks were sampled, so it is not known who called what.");
+        out.missing("No stacks were sampled, so callers are not known.");
         return;
     }
     let sound = calls

@@ -39,7 +39,7 @@ fn ended(process: &Process) -> String {
 }
 
 pub(super) fn section(run: &Run, out: &mut Out) {
-    out.section("ran", "Who ran, and where");
+    out.section("ran", "Programs, and where they ran");
     let table = programs(run);
     siblings(run, out);
     let drawn = drawn(run);

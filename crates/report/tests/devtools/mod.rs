@@ -201,7 +201,7 @@ impl Browser {
         (file.file_name().into_string().unwrap(), std::fs::read(file.path()).unwrap())
     }
 
-    /// What those who do not see the page are told: role, name and properties of each element.
+    /// What screen readers are told: role, name and properties of each element.
     pub(crate) fn accessible(&mut self) -> Vec<Accessible> {
         let answer = self.ask("Accessibility.getFullAXTree", &json!({}));
         let nodes = answer["nodes"].as_array().unwrap().iter().filter(|node| node["ignored"] != true);

@@ -39,7 +39,7 @@ pub(crate) struct CountingWords {
     pub(super) resumed: AtomicU64,
     pub(super) away: AtomicU64,
     /// Where it yielded last.
-    pub(super) visited: AtomicU64,
+    pub(super) last_yield: AtomicU64,
     /// While something is counted: when it last went round a busy-wait, and what PASSES and `count`
     /// were then.
     pub(super) turned: AtomicU64,

@@ -28,9 +28,9 @@ use core::sync::atomic::Ordering::Relaxed;
 /// usual piece of work.
 const TURNS: u64 = 4;
 const PART: u64 = 8;
-/// A stage lasts as long as this many other stages,
+/// A stage lasts as long as this many other stages at least.
 const STAGES_LEAST: u64 = 12;
-/// or longer, up to this many, until there were [`ENOUGH`] pieces of work.
+/// It lasts as long as this many at most, until there were [`ENOUGH`] pieces of work.
 const STAGES_MOST: u64 = 60;
 const ENOUGH: i32 = 64;
 /// Fewer pieces of work are no sample.
@@ -115,7 +115,7 @@ pub(crate) fn turned(area: &Area, now: u64) -> bool {
 }
 
 /// Adds a piece of work to the samples; each sample is of as many pieces as it takes for all to
-/// have room.
+/// have space.
 fn add(area: &Area, ticks: u64) {
     let sum = area.counting.lap_ticks.load(Relaxed) + ticks;
     let left = area.counting.count.load(Relaxed) - 1;

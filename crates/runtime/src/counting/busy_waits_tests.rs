@@ -78,7 +78,7 @@ fn one_that_is_behind_works_all_the_time() {
 }
 
 #[test]
-fn there_is_room_for_any_number_of_works() {
+fn there_is_space_for_any_number_of_works() {
     let (area, _) = waiting(ALONE);
     let mut now = 1_000_000;
     for _ in 0..1000 {

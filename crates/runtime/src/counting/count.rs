@@ -227,7 +227,7 @@ fn link(area: &Area) {
         PLAIN | SITE => {
             code(
                 back,
-                if area.counting.stage.load(Relaxed) == SITE { gleaner_visited } else { gleaner_timed },
+                if area.counting.stage.load(Relaxed) == SITE { gleaner_site_timed } else { gleaner_timed },
             );
             links::append(area, back);
         }
@@ -321,7 +321,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
         area.counting.taken.store(taken as u32, Relaxed);
         let page = area.region().page();
         if stage == SITE {
-            count_outcome(page, area.counting.visited.load(Relaxed), gone < area.orders.soon_ticks());
+            count_outcome(page, area.counting.last_yield.load(Relaxed), gone < area.orders.soon_ticks());
         } else {
             let sample = u32::try_from(gone).unwrap_or(u32::MAX).max(1);
             area.samples(row_of(stage))[taken - 1].store(sample, Relaxed);
@@ -338,7 +338,7 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
     }
     if stage == SITE {
         // From yield to yield, this one included: its cache line is on its way meanwhile.
-        area.counting.visited.store(area.own().rip.load(Relaxed), Relaxed);
+        area.counting.last_yield.store(area.own().rip.load(Relaxed), Relaxed);
         area.counting.away.store(now, Relaxed);
     }
     start_lap(area);
@@ -444,9 +444,9 @@ global_asm!(
     "",
     // The last site's load must be complete: else its miss is taken for that of a later site, whose
     // yield waits for it.
-    ".globl gleaner_visited",
-    ".hidden gleaner_visited",
-    "gleaner_visited:",
+    ".globl gleaner_site_timed",
+    ".hidden gleaner_site_timed",
+    "gleaner_site_timed:",
     "lfence",
     ".globl gleaner_timed",
     ".hidden gleaner_timed",
@@ -500,7 +500,7 @@ unsafe extern "C" {
     fn gleaner_count();
     fn gleaner_timed();
     fn gleaner_lap();
-    fn gleaner_visited();
+    fn gleaner_site_timed();
     fn gleaner_away();
     fn gleaner_turned();
 }

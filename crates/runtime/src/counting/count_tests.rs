@@ -27,7 +27,7 @@ fn three() -> (&'static Area, Vec<&'static Context>) {
     (area, guests)
 }
 
-/// Takes all guests away, and says who they were.
+/// Takes all guests away, and returns them.
 pub(crate) fn taken(area: &'static Area) -> Vec<*mut Context> {
     let mut taken = Vec::new();
     ring::take_all(area, |guest| taken.push(guest.pointer()));
@@ -46,7 +46,7 @@ fn guests_are_aside_while_the_primary_is_to_be_alone() {
     let (area, guests) = three();
     ordered(area, ALONE);
     assert_eq!(order(area), []);
-    // Who comes meanwhile is aside too, and who is wanted at home goes.
+    // A guest boarded meanwhile is aside too, and a recalled one goes home.
     guests[1].recall.store(trip::SLOWED as u32, Relaxed);
     ordered(area, ALONE);
     assert_eq!(guests[1].why.load(Relaxed), trip::SLOWED as u32);

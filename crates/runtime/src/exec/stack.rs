@@ -29,30 +29,30 @@ impl<'a> Stack<'a> {
         Self { memory, at }
     }
 
-    fn room(&mut self, size: usize) -> Result<usize, StackFull> {
+    fn take(&mut self, size: usize) -> Result<usize, StackFull> {
         self.at = self.at.checked_sub(size).ok_or(StackFull)?;
         Ok(self.at)
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<u64, StackFull> {
-        let at = self.room(bytes.len())?;
+        let at = self.take(bytes.len())?;
         self.memory[at..at + bytes.len()].copy_from_slice(bytes);
         Ok(self.memory.as_ptr() as u64 + at as u64)
     }
 
-    /// Room for `size` bytes of strings, the first of which is the lowest: programs that write
+    /// Space for `size` bytes of strings, the first of which is the lowest: programs that write
     /// their title over their arguments rely on that.
     pub(crate) fn strings(&mut self, size: usize) -> Result<Strings<'_>, StackFull> {
-        let at = self.room(size)?;
+        let at = self.take(size)?;
         Ok(Strings { memory: &mut self.memory[at..at + size], at: 0 })
     }
 
-    /// Room for `count` words, the first of them where the program's stack pointer will be. Strings
-    /// must be there already.
+    /// Space for `count` words, the first of them where the program's stack pointer will be.
+    /// Strings must be there already.
     pub(crate) fn words(&mut self, count: usize) -> Result<&mut [u64], StackFull> {
-        self.room(count * 8)?;
+        self.take(count * 8)?;
         let down = (self.memory.as_ptr() as usize + self.at) % 16;
-        self.room(down)?;
+        self.take(down)?;
         let at = self.at;
         // SAFETY: inside the memory, aligned to 16, and any bytes are numbers.
         Ok(unsafe { core::slice::from_raw_parts_mut(self.memory[at..].as_mut_ptr().cast(), count) })

@@ -240,9 +240,10 @@ fn wait_for_guests(area: &'static Area, patience: &mut CancelDeadline) {
     let round = SupervisorRound::of(region);
     until(&|| round.is_over());
     while ring::unhook(area) {
-        let (asked, came) = (sys::now_ns(), area.thread.visits.load(Acquire));
+        let (asked, came) = (sys::now_ns(), area.thread.control_entries.load(Acquire));
         until(&|| {
-            (sys::now_ns() > asked + POLL_NS || area.thread.visits.load(Acquire) != came) && is_alone(area)
+            (sys::now_ns() > asked + POLL_NS || area.thread.control_entries.load(Acquire) != came)
+                && is_alone(area)
         });
     }
 }
@@ -255,7 +256,7 @@ fn is_at_home(area: &Area) -> bool {
 
 /// The same, and it meets no context, as long as no guest is given to it.
 fn is_alone(area: &Area) -> bool {
-    let visits = area.thread.visits.load(Acquire);
+    let entries = area.thread.control_entries.load(Acquire);
     let free = || area.lock.load(Acquire) == lock::FREE;
     // The supervisor hooks a sibling that it has asked for something, or believes to have guests.
     let sibling = area.sibling.load(Relaxed) != 0
@@ -267,7 +268,7 @@ fn is_alone(area: &Area) -> bool {
         && ring::is_empty(area)
         && is_at_home(area)
         && free()
-        && area.thread.visits.load(Acquire) == visits
+        && area.thread.control_entries.load(Acquire) == entries
         && !sibling
 }
 
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_to_no_yield_is_not_waited_for_for_ever() {
+    fn a_thread_without_yields_is_waited_for_for_a_time_only() {
         let (area, _) = thread(1);
         canceller(area, true).join().expect("an end");
         assert!(ring::is_hooked(area), "if it comes to one it meets no guest");
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_hooked_meanwhile_is_so_no_more() {
+    fn a_thread_hooked_meanwhile_is_unhooked() {
         let (area, _) = thread(0);
         ring::hook(area);
         canceller(area, false).join().expect("an end");
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_supervisor_nobody_waits_for_who_sleeps() {
+    fn without_a_supervisor_a_sleeping_thread_is_not_waited_for() {
         for lost in [true, false] {
             let (area, guests) = thread(2);
             area.region().round.store(5, Relaxed); // it was killed in the midst of one

@@ -52,7 +52,7 @@ pub(super) fn register(area_kind: u32, signal: i32, wanted: &SigAction) -> i32 {
 }
 
 /// Libc's own signals that it sends to every thread, whichever context runs there. In a primary
-/// that may be a guest, whose stack may have no room left: the kernel would end the primary. Libc
+/// that may be a guest, whose stack may have no space left: the kernel would end the primary. Libc
 /// registers its handler at the first thread, past ours, so it is looked for after each.
 pub(super) fn take_over_libcs(area: &Area) {
     /// All threads are to call `setuid` or one of its kin.

@@ -19,10 +19,10 @@ const ENOSYS: i32 = 38;
 
 /// A path of `/proc` by which a process finds its own file.
 fn is_own_link(path: &[u8], pid: i32) -> bool {
-    let Some(who) = path.strip_prefix(b"/proc/").and_then(|rest| rest.strip_suffix(b"/exe")) else {
+    let Some(process) = path.strip_prefix(b"/proc/").and_then(|rest| rest.strip_suffix(b"/exe")) else {
         return false;
     };
-    who == b"self" || who == b"thread-self" || number(who) == Some(pid)
+    process == b"self" || process == b"thread-self" || number(process) == Some(pid)
 }
 
 /// The file that the calling program takes itself for, and the copy that runs in its place.
@@ -100,11 +100,11 @@ unsafe extern "C" fn readlinkat(directory: i32, path: *const i8, buffer: *mut u8
 /// # Safety
 /// As libc's: the pointers are the program's.
 #[cfg_attr(freestanding, unsafe(no_mangle))]
-unsafe extern "C" fn __readlink_chk(path: *const i8, buffer: *mut u8, size: usize, room: usize) -> isize {
+unsafe extern "C" fn __readlink_chk(path: *const i8, buffer: *mut u8, size: usize, most: usize) -> isize {
     match meant(path) {
-        Some(original) if (1..=room).contains(&size) => answer(original, buffer, size),
+        Some(original) if (1..=most).contains(&size) => answer(original, buffer, size),
         _ => call_next!(c"__readlink_chk" as fn(*const i8, *mut u8, usize, usize) -> isize,
-            (path, buffer, size, room), else fail(ENOSYS) as isize),
+            (path, buffer, size, most), else fail(ENOSYS) as isize),
     }
 }
 
@@ -116,12 +116,12 @@ unsafe extern "C" fn __readlinkat_chk(
     path: *const i8,
     buffer: *mut u8,
     size: usize,
-    room: usize,
+    most: usize,
 ) -> isize {
     match meant(path) {
-        Some(original) if (1..=room).contains(&size) => answer(original, buffer, size),
+        Some(original) if (1..=most).contains(&size) => answer(original, buffer, size),
         _ => call_next!(c"__readlinkat_chk" as fn(i32, *const i8, *mut u8, usize, usize) -> isize,
-            (directory, path, buffer, size, room), else fail(ENOSYS) as isize),
+            (directory, path, buffer, size, most), else fail(ENOSYS) as isize),
     }
 }
 

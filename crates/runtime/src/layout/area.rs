@@ -83,7 +83,7 @@ pub(crate) mod closed {
     pub(crate) const CANCELLED: u32 = 8;
 }
 
-/// What the supervisor asks of a sibling's thread, to be read at its next visit to the control
+/// What the supervisor asks of a sibling's thread, to be read when it next comes to the control
 /// context.
 pub(crate) mod asked {
     /// Nothing. Only now may it be given guests. Also written by the thread, when it is home again.
@@ -188,7 +188,7 @@ pub(crate) struct SwitchWords {
 #[repr(C)]
 pub(crate) struct ThreadWords {
     /// Times the thread came to the control context.
-    pub(crate) visits: AtomicU32,
+    pub(crate) control_entries: AtomicU32,
     /// Sibling: it left its twins while it had guests, and comes to the control context before it
     /// runs one again. So they may be taken away, under the lock. Set by the thread as it leaves
     /// (`switching::switch`), or finds the lock taken; cleared by it under the lock.

@@ -394,7 +394,7 @@ impl Region {
             &area.asked,
             &area.thread.lent,
             &area.thread.outside,
-            &area.thread.visits,
+            &area.thread.control_entries,
         ] {
             word.store(0, Relaxed);
         }
@@ -456,7 +456,7 @@ mod tests {
     use core::sync::atomic::Ordering::Relaxed;
 
     #[test]
-    fn who_makes_an_area_is_known_until_it_is_made() {
+    fn the_maker_of_an_area_is_known_until_it_is_made() {
         let (area, _) = world(0);
         let region = area.region();
         let purpose = AreaPurpose { kind: kind::HOME, primary: false, row: 0, pid: 4711, tid: 12, fs: 0 };

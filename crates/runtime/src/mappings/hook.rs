@@ -25,7 +25,7 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// What may be between the two: some of `mov r64, r64`.
 const BETWEEN: usize = 9;
 
-/// Room for the way to us; one page holds several.
+/// Space for the way to us; one page holds several.
 const WAY: usize = 64;
 
 /// Where a call is made.
@@ -86,7 +86,7 @@ unsafe fn replace(code: &[u8], call: CallSite, spare: usize) -> bool {
 }
 
 /// Replaces one call by what is at `ours`, which finds the number in `eax` and in `rcx` where to go
-/// on; by way of `spare`, where there is room for [`WAY`] bytes. Whether it did.
+/// on; by way of `spare`, where there is space for [`WAY`] bytes. Whether it did.
 ///
 /// # Safety
 /// As [`write_code`]; the call must be one, and `spare` ours.

@@ -62,7 +62,7 @@ pub(crate) struct ScavengerMappings {
     shared: AtomicU64,
     /// The inode of the libc whose calls are seen.
     libc: AtomicU64,
-    /// [`seen`]
+    /// One of the states in [`seen`].
     seen: AtomicU32,
     pub(crate) spans: AtomicPtr<FileSpans>,
     /// Where its program lies if it is linked to be there, and has no loader; else 0.

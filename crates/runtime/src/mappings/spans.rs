@@ -104,7 +104,7 @@ pub(crate) struct FileSpans {
 const SIZE: usize = size_of::<FileSpans>().next_multiple_of(PAGE);
 
 impl FileSpans {
-    /// Room for one more.
+    /// Space for one more.
     fn push(&self) -> Option<&FileSpan> {
         let free = |span: &&FileSpan| span.kind.load(Relaxed) == kind::FREE && span.end.load(Relaxed) == 0;
         self.each().find(free).or_else(|| self.all.get(self.count.fetch_add(1, AcqRel) as usize))

@@ -116,8 +116,8 @@ pub(super) unsafe fn into_handler(
     let alternative = action.flags & SA_ONSTACK != 0 && stack.size > 0 && !on_stack;
     let top = if alternative { stack.top() } else { interrupted - RED_ZONE };
     // SAFETY: the kernel's frame; and the program's stack below what it uses, or its signal stack,
-    // is its to be written to. If there is no room, this faults with SIGSEGV blocked, and the
-    // kernel ends the process by it, as it does when it finds no room.
+    // is its to be written to. If there is no space, this faults with SIGSEGV blocked, and the
+    // kernel ends the process by it, as it does when it finds no space.
     unsafe {
         let vectors = context.registers.vectors;
         let size = VectorSize::of(vectors).whole;

@@ -220,7 +220,7 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
 }
 
 /// Which parts of the vector state are saved and whether compactly; none if the processor cannot,
-/// or has more than we have room for. Protection keys and tiles are left out: they are the kernel
+/// or has more than we have space for. Protection keys and tiles are left out: they are the kernel
 /// thread's, not the context's. No guest touches tiles aboard; those of its own stay in its thread
 /// at home, and the primary's are neither to be taken home, where they may be forbidden, nor
 /// cleared.

@@ -85,7 +85,7 @@ impl Environment {
         let Some(now) = self.find(name).and_then(|at| value(self.entry(at)?, name)) else { return };
         let before = before.to_bytes_with_nul();
         if before.len() <= now.len() + 1 {
-            // SAFETY: the string is the process's own and writable, and there is room: it gets no
+            // SAFETY: the string is the process's own and writable, and there is space: it gets no
             // longer.
             unsafe { core::ptr::copy(before.as_ptr(), now.as_ptr().cast_mut(), before.len()) };
         }

@@ -97,10 +97,10 @@ pub(crate) struct SupervisorWords {
     pub(super) ran_fd: AtomicI32,
     /// The processor its thread was seen on last.
     pub(super) cpu: AtomicU32,
-    /// Sibling: `visits` when something was asked of it (`asked_at`), and when it was seen outside
-    /// first (`outside_since`).
-    pub(super) asked_visit: AtomicU32,
-    pub(super) outside_visit: AtomicU32,
+    /// Sibling: `control_entries` when something was asked of it (`asked_at`), and when it was seen
+    /// outside first (`outside_since`).
+    pub(super) asked_entries: AtomicU32,
+    pub(super) outside_entries: AtomicU32,
     /// Sibling: its row in the table of threads, plus one.
     pub(super) number: AtomicU32,
     /// What it did when it was polled last: see [`super::processes`].
@@ -119,18 +119,18 @@ pub(crate) struct SupervisorWords {
     pub(super) polled_at: AtomicU64,
     /// How often it was seen asleep at no yield.
     pub(super) sleeps_seen: AtomicU32,
-    /// Its visits and yields when it was seen to come to one last, when that was, and its CPU time
+    /// Its entries and yields when it was seen to come to one last, when that was, and its CPU time
     /// then: see [`super::stalls::no_yield`], as for what follows.
-    pub(super) met_visits: AtomicU32,
+    pub(super) met_entries: AtomicU32,
     pub(super) met_yields: AtomicU64,
     pub(super) met_at: AtomicU64,
     pub(super) met_ran: AtomicU64,
     /// It was hooked since then, to see whether it comes to any yield at all.
     pub(super) probed: AtomicU32,
     /// It came to none, and its guests were taken: how often in a row; zero: it came to one since.
-    /// Its visits then, and until when it gets none.
+    /// Its entries then, and until when it gets none.
     pub(super) no_yield_times: AtomicU32,
-    pub(super) no_yield_visits: AtomicU32,
+    pub(super) no_yield_entries: AtomicU32,
     /// Home: how often in a row it had to go, until when it is not boarded again.
     pub(super) offences: AtomicU32,
     pub(super) no_guests_until: AtomicU64,
@@ -152,10 +152,10 @@ pub(crate) struct SupervisorWords {
     pub(super) waits_for_turn: AtomicU32,
     pub(super) starves: AtomicU32,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
-    /// which visit and sleep.
+    /// which entry and sleep.
     pub(super) redirected_by: AtomicPtr<Area>,
     pub(super) redirected_tid: AtomicI32,
-    pub(super) redirected_visits: AtomicU32,
+    pub(super) redirected_entries: AtomicU32,
     pub(super) redirected_sleeps: AtomicU32,
 }
 
@@ -165,11 +165,11 @@ impl SupervisorWords {
         for word in [
             &self.guests,
             &self.offences,
-            &self.asked_visit,
-            &self.outside_visit,
+            &self.asked_entries,
+            &self.outside_entries,
             &self.number,
             &self.sleeps_seen,
-            &self.met_visits,
+            &self.met_entries,
             &self.probed,
             &self.no_yield_times,
             &self.slept,

@@ -18,13 +18,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::gauge::{DEAR, LONGER};
 use runtime_abi::control::{ScavengerRow, trip};
 
-/// Between two gauges of a home that parks anyhow: it comes from a system call, and what a program
-/// does behind one, or when it begins, is not what it does all the time. So these count only as
-/// long as there are no others;
+/// The time between two gauges of a home that parks anyhow: it comes from a system call, and what a
+/// program does behind one, or when it begins, is not what it does all the time. So these count
+/// only as long as there are no others.
 const AT_HOME_NS: u64 = 50_000_000;
-/// of a guest that stays aboard, where a visit is enough,
+/// The same of a guest that stays aboard, where a visit is enough.
 const VISIT_NS: u64 = 100_000_000;
-/// and where it takes a trip home.
+/// The same where it takes a trip home.
 const TRIP_NS: u64 = 300_000_000;
 /// The first few come sooner.
 const FIRST_NS: u64 = 5_000_000;

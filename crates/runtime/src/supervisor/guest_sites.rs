@@ -17,9 +17,9 @@ const OTHER_KIND_NS: u64 = 500_000_000;
 /// hardly runs are seldom timed, and those that are wrongly off are too dear for it meanwhile.
 const NOT_HELD_FROM: u32 = 3_330_000;
 /// Sites that were switched stay so for this time, in which gauges make a price (some five of
-/// them), and which doubles each time,
+/// them). The time doubles with each switch.
 const STAY_NS: u64 = 2_000_000_000;
-/// this often at most; for the last of it, gauges time the other kind, too.
+/// It doubles this often at most. For the last part of it, gauges time the other kind, too.
 const DOUBLINGS: u32 = 6;
 const RESUMED_NS: u64 = 600_000_000;
 /// The part of a miss that guests' turns from site to site must use up. Turns to bounds are some 17

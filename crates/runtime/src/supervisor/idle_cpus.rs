@@ -25,27 +25,27 @@ const WINDOW_NS: u64 = 20_000_000;
 const GOOD_ENOUGH: f64 = 0.75;
 /// A turn takes this many ticks for each cycle of its quantum at most.
 const SLOWEST: f64 = 3.0;
-/// How many processors are idle is a mean of the last moments,
+/// How many processors are idle is a mean of this time.
 const MEAN_OF_NS: f64 = 40_000_000.0;
-/// and how much of its own a server leaves idle one of a longer time: when it is behind with its
+/// How much of its own a server leaves idle is a mean of a longer time: when it is behind with its
 /// answers it has no idle time, and would have less with a guest aboard.
 const MEAN_OF_GAPS_NS: f64 = 400_000_000.0;
 /// With guests aboard it is not seen how much that would be without them, only estimated.
 const MEAN_OF_GUESSED_GAPS_NS: f64 = 4_000_000_000.0;
-/// A part of a processor below which none is idle;
+/// Below this part of a processor, none is idle.
 const LEAST_IDLE: f64 = 0.25;
-/// the same of one where a thread of the primary is, which it leaves idle whenever it sleeps;
+/// The same of one where a thread of the primary is, which it leaves idle whenever it sleeps.
 const LEAST_GAP: f64 = 0.05;
-/// and by how much homes must want more than there is before one gives way.
+/// By this much homes must want more than is idle before one gives way.
 const WANTED: f64 = 0.5;
 /// It stays at home for this long at first: each trial aboard takes what a server answers later, as
 /// long as nobody knows how much that is.
 const STAYS_NS: u64 = 4_000_000_000;
-/// At home it hardly gets on where it gets less than this part of what it was offered, for so long
-/// beside a server, which may be behind with its answers,
+/// At home it starves where it gets less than this part of what it was offered, for this time
+/// beside a server, which may be behind with its answers.
 const HARDLY: f64 = 0.1;
 const HARDLY_NS: u64 = 500_000_000;
-/// and is not sent there for this long.
+/// Then it is not sent home for this long.
 const MISLED_NS: u64 = 1_000_000_000;
 
 /// A thread that sleeps for more of its time is none of a server that is awake now and then.
@@ -84,9 +84,9 @@ pub(crate) struct IdleCpus {
     /// Those without a thread of the primary, without homes that have work; below zero: there is
     /// more work at home than processors.
     spare: f64,
-    /// The same with those of the primary,
+    /// The same with those of the primary.
     any: f64,
-    /// and the part of these that it leaves idle.
+    /// The part of the primary's that it leaves idle.
     gap: f64,
 }
 
@@ -131,9 +131,9 @@ pub(crate) struct StayAtHome {
     setbacks: Setbacks<STAYS_NS>,
     /// Nothing is judged before: it went home for a processor that others had.
     misled_until: u64,
-    /// It went home for this part of a processor at least,
+    /// It went home for this part of a processor at least.
     least: f64,
-    /// of one that the primary is on.
+    /// That processor is one that the primary is on.
     in_gaps: bool,
     /// When it was seen last; for how long it had work of the time that it stays, since that is
     /// counted, and its CPU time when that began.
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gets_on_badly_twice_in_a_row_stays_at_home_longer_each_time() {
+    fn failures_in_a_row_stay_at_home_longer_each_time() {
         let (mut it, mut now) = (StayAtHome { in_gaps: true, ..StayAtHome::default() }, 0);
         assert!(!judged(&mut it, &mut now, &[0.1, 0.9, 0.1], Some(1.0)));
         assert!(judged(&mut it, &mut now, &[0.1], Some(1.0)));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn who_starves_at_home_is_not_sent_there_again_for_as_long() {
+    fn guests_that_starve_at_home_are_not_sent_there_again_as_soon() {
         let (mut it, mut now) = (StayAtHome { in_gaps: true, ..StayAtHome::default() }, 0);
         assert!(judged(&mut it, &mut now, &[0.1, 0.1], Some(0.4)));
         (it.seen_at, it.ran) = (now, 7);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_to_compute_offers_nothing_soon() {
+    fn a_primary_that_begins_to_compute_soon_offers_no_idle_cpu() {
         let mut idle = IdleCpus::default();
         let guests = Homes { aboard: true, ..at_work(0) };
         (0..40).for_each(|_| idle.follow(10_000_000, 0, its(1.0, false), guests));

@@ -6,7 +6,7 @@
 //! decides and acts:
 //!
 //! ```text
-//!   look     clock, processes            who lives, how fast the time stamp counter goes
+//!   look     clock, processes            which live, how fast the time stamp counter goes
 //!   decide   boarding::primaries         per thread: asleep? at yields (stalls)? pace (slowdown)
 //!   and act  boarding::homes             per scavenger thread: board, wake, park
 //!            boarding::siblings          in place of both, where threads are each other's guests

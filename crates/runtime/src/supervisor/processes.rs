@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ended_is_seen_where_few_files_may_be_open() {
+    fn ended_processes_are_seen_where_few_files_may_be_open() {
         let few = |handles: &mut [PollFd]| {
             if handles.len() > 2 {
                 return -22; // EINVAL

@@ -31,13 +31,13 @@ use crate::supervisor::slowdown::samples;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// After a host's first guest came, and after a trial that went badly or came to no end;
+/// The time to a trial from a host's first guest, or from a trial that went badly or had no end.
 const SOON_NS: u64 = 3_000_000;
-/// and after one that went well.
+/// The same from a trial that went well.
 const EVERY_NS: u64 = 100_000_000;
 /// Less than this is no gain: a turn alone is timed in caches that others have used.
 const GAIN: f64 = 1.2;
-/// A turn alone is timed with its yields on, which take room in the core while loads overlap: as
+/// A turn alone is timed with its yields on, which take space in the core while loads overlap: as
 /// long as this many switches, as three loops over the edges of graphs had it.
 const PASS_SWITCHES: f64 = 3.0;
 /// Of one that is hardly longer nothing is known but that it is short.
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_to_no_trial_gains_nothing() {
+    fn a_process_without_a_trial_gains_nothing() {
         let (mut it, now) = (Rests::default(), 5);
         let judged_after = |it: &mut Rests, ns| {
             it.met(now, ns);

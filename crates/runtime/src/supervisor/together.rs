@@ -14,15 +14,15 @@ use crate::supervisor::processes::Processes;
 use crate::supervisor::setbacks::Setbacks;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Between two judgements,
+/// The time between two judgements.
 const EVERY_NS: u64 = 40_000_000;
-/// each of which takes this much processor time at least.
+/// Each judgement takes this much processor time at least.
 const LEAST_NS: u64 = 20_000_000;
 /// Gauges make turns dearer than they are: one is timed with all switches between its misses, which
 /// overlap when it runs alone, and in caches that the others have used. Maps told to do 1.45 times
-/// the work did 1.07, so less than this is a loss,
+/// the work did 1.07, so less than this is a loss.
 const GAIN: f64 = 1.3;
-/// and less than this one that shows at once.
+/// Less than this is a loss that shows at once.
 const CLEAR_LOSS: f64 = 0.8;
 
 /// What is known of one carrier's thread. Pure: times in, whether its programs run apart out.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_twice_in_a_row_runs_apart_each_time_for_longer() {
+    fn losses_in_a_row_run_programs_apart_each_time_for_longer() {
         let (mut it, mut now) = (Together::default(), WINDOW);
         assert!(!judged(&mut it, &mut now, &[0.1, 1.4, 1.2, 1.5, 1.2]));
         assert!(judged(&mut it, &mut now, &[0.9]));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_price_runs_apart_to_get_one_and_what_hardly_ran_is_not_judged() {
+    fn programs_without_a_price_run_apart_and_short_runs_are_not_judged() {
         let (mut it, mut now) = (Together::default(), WINDOW);
         judged(&mut it, &mut now, &[1.0]);
         assert!(!it.is_due(now + 2 * WINDOW, now + LEAST_NS - 1));

@@ -22,7 +22,7 @@ fn has_work(home: &Area) -> bool {
 
 impl Supervisor {
     /// Says of each home whether it waits for its turn: as many have theirs as threads of the
-    /// carrier carry nobody. Who sleeps lets the next one go.
+    /// carrier carry no guest. A home that sleeps lets the next one go.
     pub(crate) fn take_turns(&mut self) {
         if self.together.is_none() {
             return;
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(wait(5, 2), [false, true, false]);
         assert_eq!(wait(5, 3), [false; 3]);
         homes[1].supervisor.has_work.store(0, Relaxed);
-        assert_eq!(wait(4, 1), [true, false, false], "who sleeps lets the next one go");
+        assert_eq!(wait(4, 1), [true, false, false], "a sleeping one lets the next one go");
         homes[1].own().state.store(state::PARKED, Relaxed);
         assert_eq!(wait(4, 1), [true, false, true]);
         area.supervisor.guests.store(0, Relaxed);

@@ -28,9 +28,9 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::gauge::LONGER;
 use runtime_abi::control::trip;
 
-/// Yields of the first lap, which only says how long they take here;
+/// Yields of the first lap, which only says how long they take here.
 const FIRST: u32 = 32;
-/// and at least and at most of those to warm up, and of a lap that is timed.
+/// Yields at least and at most to warm up, and of a lap that is timed.
 const LEAST: u32 = 16;
 const MOST: u32 = 2048;
 /// Of how many parts of the time to warm up each lap is that is timed.

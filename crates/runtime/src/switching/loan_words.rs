@@ -17,7 +17,7 @@ pub(crate) const BESIDES_NS: u64 = 20_000;
 pub(crate) struct LoanWords {
     /// Nanoseconds that its thread may lend until the supervisor sets this again.
     pub(crate) allowance: AtomicI64,
-    /// Nanoseconds to be lent at the next visit to the control context. The supervisor's; the
+    /// Nanoseconds to be lent when it next comes to the control context. The supervisor's; the
     /// thread takes it.
     pub(crate) slice: AtomicU64,
     /// Nanoseconds that its thread has lent, and how often. The thread's.

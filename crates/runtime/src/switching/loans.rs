@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_back_in_time_is_in_the_ring_again() {
+    fn a_guest_back_in_time_is_in_the_ring_again() {
         let (area, guest) = aboard();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_back_is_the_supervisors_and_not_waited_for_so_soon() {
+    fn a_late_guest_is_the_supervisors_and_the_next_leaves_do_not_wait() {
         let (area, guest) = aboard();
         assert_eq!(visit(area, guest, trip::LEAVE), VisitEnd::Late);
         assert_eq!(guest.state.load(Relaxed), state::LEAVING);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_wanted_a_moment_ago_goes_on_at_home() {
+    fn a_guest_recalled_a_moment_ago_goes_on_at_home() {
         let (_, homes) = world(1);
         let own = homes[0];
         ring::hook(own.home());

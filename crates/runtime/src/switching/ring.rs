@@ -54,7 +54,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
         return own.pointer();
     }
     area.thread.outside.store(0, Relaxed);
-    area.thread.visits.store(area.thread.visits.load(Relaxed).wrapping_add(1), Release);
+    area.thread.control_entries.store(area.thread.control_entries.load(Relaxed).wrapping_add(1), Release);
     count::gather(area);
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
     if !arrived.is_null() {

@@ -25,7 +25,7 @@ pub(crate) fn board(area: &'static Area, guest: &Context, modes: u64) {
     ring::hook(area);
 }
 
-/// Who follows whom, from own to own, forwards; checked backwards.
+/// The order of the ring, from own to own, forwards; checked backwards.
 pub(crate) fn order(area: &Area) -> Vec<*mut Context> {
     let own = area.own().pointer();
     let (mut at, mut before, mut found) = (ring::first(area), own, Vec::new());
@@ -88,7 +88,7 @@ fn each_can_be_taken_out_hooked_or_not() {
 }
 
 #[test]
-fn who_is_wanted_goes_home_at_the_next_yield() {
+fn a_recalled_guest_goes_home_at_the_next_yield() {
     let (area, guests) = world(2);
     for guest in &guests {
         board(area, guest, ring::modes());
@@ -138,7 +138,7 @@ fn a_home_is_hooked_and_unhooked() {
 }
 
 #[test]
-fn who_was_a_guest_has_a_ring_of_its_own_again() {
+fn a_former_guest_has_a_ring_of_its_own_again() {
     let (area, guests) = world(3);
     for guest in &guests[..2] {
         board(area, guest, ring::modes());
@@ -154,11 +154,11 @@ fn who_was_a_guest_has_a_ring_of_its_own_again() {
 }
 
 #[test]
-fn who_is_outside_is_so_until_it_comes_to_the_control_context() {
+fn a_thread_outside_stays_so_until_the_control_context() {
     let (area, guests) = world(1);
     board(area, guests[0], ring::modes());
     ring::control(area);
-    let visits = area.thread.visits.load(Relaxed);
+    let entries = area.thread.control_entries.load(Relaxed);
     area.thread.outside.store(1, Relaxed);
     ring::hook(area);
     area.lock.store(lock::SUPERVISOR, Relaxed);
@@ -166,12 +166,15 @@ fn who_is_outside_is_so_until_it_comes_to_the_control_context() {
     assert_eq!(area.thread.outside.load(Relaxed), 1, "it is alone, and comes again");
     area.lock.store(lock::FREE, Relaxed);
     assert_eq!(ring::control(area), guests[0].pointer());
-    assert_eq!((area.thread.outside.load(Relaxed), area.thread.visits.load(Relaxed)), (0, visits + 1));
+    assert_eq!(
+        (area.thread.outside.load(Relaxed), area.thread.control_entries.load(Relaxed)),
+        (0, entries + 1)
+    );
 }
 
 /// A sibling's leave alone has switched its leaves off.
 #[test]
-fn who_takes_guests_in_asks_at_its_leaves_again() {
+fn a_thread_that_boards_guests_asks_at_its_leaves_again() {
     let (area, guests) = world(1);
     area.twin.guest.store(0, Relaxed);
     board(area, guests[0], ring::modes());

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn so_does_who_was_not_offered_yet() {
+    fn a_guest_that_was_not_offered_yet_fetches_itself_too() {
         let threads = siblings(3);
         begin_to_board(threads[0], threads[1]);
         board(threads[0], threads[1].own(), ring::modes());

@@ -209,7 +209,7 @@ static void threads(void) {
   }
   printf("threads %lu\n", sum);
 }
-// More threads than anybody has room for, one after the other and four at a time; they come and go
+// More threads than rings take, one after the other and four at a time; they come and go
 // while others are aboard.
 static void *short_thread(void *x) {
   size_t at = work((size_t)x, 500);

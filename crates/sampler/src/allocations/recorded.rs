@@ -60,7 +60,7 @@ impl Recorded {
                 What::Lowered { threshold } => tally.heaps.lowered(threshold, told.time_ns),
                 What::Probed { ip, address, thread, ticks } => {
                     let (at, registers) = (Some(Avma(ip)), None);
-                    let who = Sample {
+                    let sample = Sample {
                         process,
                         thread,
                         time_ns: told.time_ns,
@@ -68,7 +68,7 @@ impl Recorded {
                         ip: at,
                         registers,
                     };
-                    tally.probed(who, Avma(ip), address, ticks);
+                    tally.probed(sample, Avma(ip), address, ticks);
                 }
                 What::Began { is_interposed } => {
                     if is_interposed {

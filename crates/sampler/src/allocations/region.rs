@@ -195,7 +195,7 @@ impl Region {
         now.0.wrapping_sub(self.began.0) as f64 / (now.1 - self.began.1).max(1) as f64
     }
 
-    /// Records that found no room.
+    /// Records that found no space.
     pub(crate) fn lost(&self) -> u64 {
         self.memory.header().shared.lost.load(Relaxed)
     }

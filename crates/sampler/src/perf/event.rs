@@ -200,15 +200,15 @@ fn sample(record: &RawRecord<'_>, holds: Holds) -> Option<Event> {
     if holds == Holds::Registers {
         return Some(Event::Sample(sample));
     }
-    // The stack: room for it in bytes, that room, and how many bytes of it were copied.
+    // The stack: the bytes reserved for it, these bytes, and how many bytes of it were copied.
     let size_at = REGISTERS_AT + if registers.is_some() { 8 * REGISTER_COUNT } else { 0 };
-    let room = usize::try_from(u64_at(body, size_at)?).ok()?;
-    let stack = if room == 0 {
+    let reserved = usize::try_from(u64_at(body, size_at)?).ok()?;
+    let stack = if reserved == 0 {
         &[][..]
     } else {
         let start = size_at + 8;
-        let copied = usize::try_from(u64_at(body, start.checked_add(room)?)?).ok()?;
-        body.get(start..start.checked_add(copied.min(room))?)?
+        let copied = usize::try_from(u64_at(body, start.checked_add(reserved)?)?).ok()?;
+        body.get(start..start.checked_add(copied.min(reserved))?)?
     };
     Some(Event::Stack(sample, stack.to_vec()))
 }

@@ -243,7 +243,7 @@ fn refusals(recording: &Recording<'_>, counted: &Counted) -> Vec<Refused> {
         refusals.push(refused("samples", why));
     }
     if counted.no_accesses > 0 {
-        let why = format!("{} are no loads or stores, or nothing is told of them", counted.no_accesses);
+        let why = format!("{} are no loads or stores, or lack their details", counted.no_accesses);
         refusals.push(refused("samples", why));
     }
     if counted.idle > 0 {

@@ -86,7 +86,7 @@ pub(crate) enum NotDecompressed {
 /// More is no recording, but a bomb.
 const MOST_DECOMPRESSED: u64 = 4 << 30;
 
-/// A last block that is empty, and room for a checksum: `perf` flushes its stream but never ends
+/// A last block that is empty, and space for a checksum: `perf` flushes its stream but never ends
 /// it, and what a decoder has in its window it gives only at the end.
 const END_OF_STREAM: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 

@@ -132,15 +132,15 @@ fn skip_branches(at: &mut Cursor<'_>, branch_sample_type: u64) -> Option<()> {
     at.take(count.checked_mul(each)?).map(|_| ())
 }
 
-/// The stack: room for it in bytes, that room, and how many bytes of it were copied.
+/// The stack: the bytes reserved for it, these bytes, and how many bytes of it were copied.
 fn stack<'b>(at: &mut Cursor<'b>) -> Option<&'b [u8]> {
-    let room = usize::try_from(at.u64()?).ok()?;
-    if room == 0 {
+    let reserved = usize::try_from(at.u64()?).ok()?;
+    if reserved == 0 {
         return Some(&[]);
     }
-    let bytes = at.take(room)?;
+    let bytes = at.take(reserved)?;
     let copied = usize::try_from(at.u64()?).ok()?;
-    Some(&bytes[..copied.min(room)])
+    Some(&bytes[..copied.min(reserved)])
 }
 
 /// The registers of a mask. Inner `None`: a sample without them, of another architecture's mode, or

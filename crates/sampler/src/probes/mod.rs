@@ -72,18 +72,18 @@ impl Probes {
         }
         self.targets.choose(tally);
         for (number, target) in (0..PROBES).zip(self.targets.next(tally, PROBES as usize)) {
-            let process = target.who.process;
+            let process = target.of.process;
             let told = tally.heaps.was_told_of(process) || recorded.not_interposed.contains(&process);
             let Some(may) = self.processes.may(process, tally).filter(|_| told) else { continue };
             let probe = region.probe(number);
             let registers = registers(&target.operand);
             probe.process.store(process, Relaxed);
-            probe.thread.store(target.who.thread, Relaxed);
+            probe.thread.store(target.of.thread, Relaxed);
             probe.registers.store(u32::from_le_bytes(registers), Relaxed);
             probe.displacement.store(target.operand.displacement, Relaxed);
             probe.is_timed.store(u32::from(may.read), Relaxed);
             probe.ip.store(target.ip.0, Release);
-            match open_breakpoint(target.who.thread, target.ip.0, BURST) {
+            match open_breakpoint(target.of.thread, target.ip.0, BURST) {
                 Ok(event) => {
                     self.armed.push(event);
                     self.bursts += 1;
@@ -153,13 +153,13 @@ fn registers(operand: &Operand) -> [u8; 4] {
 /// A load, and a thread that executes it.
 #[derive(Clone, Copy, Debug)]
 struct Armed {
-    who: Who,
+    of: ThreadId,
     ip: Avma,
     operand: Operand,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Who {
+struct ThreadId {
     process: u32,
     thread: u32,
 }

@@ -1,6 +1,6 @@
 //! The loads that are worth probing, and the threads that execute them.
 
-use super::{Armed, Who};
+use super::{Armed, ThreadId};
 use crate::files;
 use insight::probes::target::{Operand, targets};
 use insight::samples::address_space::{AddressSpace, MappedId, Place};
@@ -84,9 +84,9 @@ impl Targets {
         for (_, load) in order {
             let Some(target) = self.loads.get_mut(&load) else { continue };
             target.armed += 1;
-            armed.extend(last_at(tally, &target.sampled).and_then(|who| {
-                let space = &tally.processes.get(&who.process)?.space;
-                Some(Armed { who, ip: address_of(space, load)?, operand: target.operand })
+            armed.extend(last_at(tally, &target.sampled).and_then(|of| {
+                let space = &tally.processes.get(&of.process)?.space;
+                Some(Armed { of, ip: address_of(space, load)?, operand: target.operand })
             }));
             if armed.len() == count {
                 break;
@@ -97,10 +97,10 @@ impl Targets {
 }
 
 /// The thread that was sampled last at one of these places.
-fn last_at(tally: &Tally, places: &[Place]) -> Option<Who> {
+fn last_at(tally: &Tally, places: &[Place]) -> Option<ThreadId> {
     let kept = places.iter().filter_map(|place| tally.places.get(place)).flat_map(|counts| &counts.kept);
     let last = kept.max_by_key(|kept| kept.sample.time_ns)?;
-    Some(Who { process: last.sample.process, thread: last.sample.thread })
+    Some(ThreadId { process: last.sample.process, thread: last.sample.thread })
 }
 
 /// Where a place is in a process.

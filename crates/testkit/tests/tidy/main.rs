@@ -5,8 +5,12 @@
 //! it does not find itself.
 
 mod columns;
+mod commits;
 mod cycles;
+mod item_docs;
 mod links;
+mod map;
+mod names;
 mod pages;
 mod pending;
 mod prose;

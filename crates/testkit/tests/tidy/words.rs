@@ -27,6 +27,9 @@ const BANNED: &[(&str, &str)] = &[
     ("nobody would", "say what does not happen"),
     ("of late", "in the last N s"),
     ("so many", "the count, with its unit"),
+    ("room for", "space for; a room is a place in the tree"),
+    ("no room", "no space; a room is a place in the tree"),
+    ("revisit*", "read again; a visit is a guest's short stay at home"),
 ];
 
 /// They keep the words of their time, or have to name them.

@@ -156,7 +156,7 @@ impl Insertions {
     pub(crate) fn bytes(&self) -> u64 {
         (self.hot.bytes.len() + self.cold.bytes.len()) as u64
     }
-    /// Gives back the room that nothing was put into: it all stays until the result is written.
+    /// Gives back the space that nothing was put into: it all stays until the result is written.
     pub(crate) fn shrink(&mut self) {
         for part in [&mut self.hot, &mut self.cold] {
             part.bytes.shrink_to_fit();

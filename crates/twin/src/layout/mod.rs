@@ -264,8 +264,8 @@ fn loops(insns: &[Insn], start: Svma, code: &[u8]) -> Vec<(u32, u32)> {
     loops
 }
 
-/// How much room is left before what follows a gap, if it could begin at `at`.
-fn room_before(
+/// How many bytes of padding are left before what follows a gap, if it could begin at `at`.
+fn padding_before(
     layout: &Layout,
     (insns, start, code): (&[Insn], Svma, &[u8]),
     inserted: &Insertions,
@@ -294,10 +294,10 @@ fn place(layout: &mut Layout, insns: &[Insn], start: Svma, code: &[u8], inserted
     let (mut offsets, mut padding) = (std::mem::take(&mut layout.offsets), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
         if insn.at != end {
-            let room = room_before(layout, (insns, start, code), inserted, index, at);
-            if room > 0 {
-                padding.push((index as u32, room as u8));
-                at += room;
+            let filler = padding_before(layout, (insns, start, code), inserted, index, at);
+            if filler > 0 {
+                padding.push((index as u32, filler as u8));
+                at += filler;
             }
         }
         end = insn.end();
@@ -385,7 +385,7 @@ mod tests {
             place(&mut layout, &insns, start, &code, &insertions);
             (layout.offsets[2], layout.minds_lines())
         };
-        // From 48 on in its line there is room for ten, and for sixteen, but not for seventeen.
+        // From 48 on in its line there is space for ten, and for sixteen, but not for seventeen.
         assert_eq!(lay_out(0x1028, 0), (8, true));
         assert_eq!(lay_out(0x1028, 6), (8, true));
         assert_eq!(lay_out(0x1028, 7), (24, true));

@@ -198,7 +198,7 @@ impl Header {
 }
 
 /// Appends what is not loaded (mapping, symbols, names, section headers) to the file and points its
-/// header there. There has to be room for it ([`refuse_sections`]).
+/// header there. There has to be space for it ([`refuse_sections`]).
 pub(crate) fn finish(
     out: &mut Vec<u8>,
     twins: &Twins<'_, '_>,

@@ -59,8 +59,8 @@ pub(crate) fn write(twins: &Twins<'_, '_>, address: u64, out: &mut [u8]) -> Resu
     Ok(())
 }
 
-/// The room behind the twins, in turns of as many bytes as lie between two places that a switch may
-/// lead to.
+/// The space behind the twins, in turns of as many bytes as lie between two places that a switch
+/// may lead to.
 struct Free {
     begin: u64,
     /// Where relays begin.
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_too_far_away_gets_none() {
+    fn yields_too_far_away_get_no_relay() {
         let mut free = Free::behind(1 << 31);
         assert_eq!(free.take(0), None);
         assert!(free.take(1 << 20).is_some());
@@ -130,7 +130,7 @@ mod tests {
         let end = 16 << 20;
         let mut free = Free::behind(end);
         assert!((0..end).step_by(8).all(|from| free.take(from).is_some()));
-        // No more room than they take, but for what is left over.
+        // No more space than they take, but for what is left over.
         assert!(free.taken.last().unwrap() - end <= end + (2 << FIXED_BITS));
     }
 }

@@ -117,26 +117,26 @@ impl Assembler {
     fn wide(register: u32, base: Register) -> u8 {
         0x48 | (register >> 3 << 2) as u8 | (base >> 3) as u8
     }
-    /// `mov register, [base + displacement]`
+    /// Writes `mov register, [base + displacement]`.
     pub(crate) fn load(&mut self, register: Register, base: Register, displacement: i32) {
         self.raw(&[Self::wide(register, base), 0x8b]);
         self.at_base(register, base, displacement);
     }
-    /// `mov to, from`
+    /// Writes `mov to, from`.
     pub(crate) fn copy(&mut self, to: Register, from: Register) {
         self.raw(&[Self::wide(from, to), 0x89, 0xc0 | (from as u8 & 7) << 3 | to as u8 & 7]);
     }
-    /// `mov [base + displacement], register`
+    /// Writes `mov [base + displacement], register`.
     pub(crate) fn store(&mut self, base: Register, displacement: i32, register: Register) {
         self.raw(&[Self::wide(register, base), 0x89]);
         self.at_base(register, base, displacement);
     }
-    /// `cmp register, [base + displacement]`
+    /// Writes `cmp register, [base + displacement]`.
     pub(crate) fn compare_with(&mut self, register: Register, base: Register, displacement: i32) {
         self.raw(&[Self::wide(register, base), 0x3b]);
         self.at_base(register, base, displacement);
     }
-    /// `jmp [base + displacement]`
+    /// Writes `jmp [base + displacement]`.
     pub(crate) fn jump_through(&mut self, base: Register, displacement: i32) {
         if base >= 8 {
             self.raw(&[0x41]);
@@ -149,29 +149,29 @@ impl Assembler {
         self.raw(&[0x04 | (register as u8 & 7) << 3, 0x25]);
         self.raw(&displacement.to_le_bytes());
     }
-    /// `mov register, gs:[displacement]`
+    /// Writes `mov register, gs:[displacement]`.
     pub(crate) fn load_area(&mut self, register: Register, displacement: u32) {
         self.raw(&[0x65, Self::wide(register, 0), 0x8b]);
         self.at_gs(register, displacement);
     }
-    /// `mov gs:[displacement], register`
+    /// Writes `mov gs:[displacement], register`.
     pub(crate) fn store_area(&mut self, displacement: u32, register: Register) {
         self.raw(&[0x65, Self::wide(register, 0), 0x89]);
         self.at_gs(register, displacement);
     }
-    /// `mov dword gs:[displacement], number`
+    /// Writes `mov dword gs:[displacement], number`.
     pub(crate) fn set_area32(&mut self, displacement: u32, number: u32) {
         self.raw(&[0x65, 0xc7]);
         self.at_gs(0, displacement);
         self.raw(&number.to_le_bytes());
     }
-    /// `mov register32, [base + displacement]`
+    /// Writes `mov register32, [base + displacement]`.
     pub(crate) fn load32(&mut self, register: Register, base: Register, displacement: i32) {
         self.narrow(register, base);
         self.raw(&[0x8b]);
         self.at_base(register, base, displacement);
     }
-    /// `mov dword gs:[displacement], register32`
+    /// Writes `mov dword gs:[displacement], register32`.
     pub(crate) fn store_area32(&mut self, displacement: u32, register: Register) {
         self.raw(&[0x65]);
         self.narrow(register, 0);
@@ -185,7 +185,7 @@ impl Assembler {
             self.raw(&[prefix]);
         }
     }
-    /// `sub dword gs:[displacement], number`
+    /// Writes `sub dword gs:[displacement], number`.
     pub(crate) fn subtract_area32(&mut self, displacement: u32, number: u32) {
         if let Ok(short) = i8::try_from(number) {
             self.raw(&[0x65, 0x83]);
@@ -197,64 +197,64 @@ impl Assembler {
             self.raw(&number.to_le_bytes());
         }
     }
-    /// `dec qword gs:[displacement]`
+    /// Writes `dec qword gs:[displacement]`.
     pub(crate) fn decrement_area(&mut self, displacement: u32) {
         self.raw(&[0x65, 0x48, 0xff]);
         self.at_gs(1, displacement);
     }
-    /// `cmp byte gs:[displacement], 0`
+    /// Writes `cmp byte gs:[displacement], 0`.
     pub(crate) fn test_area8(&mut self, displacement: u32) {
         self.raw(&[0x65, 0x80]);
         self.at_gs(7, displacement);
         self.raw(&[0]);
     }
-    /// `jmp gs:[displacement]`
+    /// Writes `jmp gs:[displacement]`.
     pub(crate) fn jump_area(&mut self, displacement: u32) {
         self.raw(&[0x65, 0xff]);
         self.at_gs(4, displacement);
     }
 
-    /// `lea register, [base + index * 2^shift]`, the index not being `rsp`.
+    /// Writes `lea register, [base + index * 2^shift]`, the index not being `rsp`.
     pub(crate) fn add_scaled(&mut self, register: Register, base: Register, index: Register, shift: u32) {
         let rex = Self::wide(register, base) | (index >> 3 << 1) as u8;
         self.raw(&[rex, 0x8d, 0x44 | (register as u8 & 7) << 3]);
         self.raw(&[(shift << 6) as u8 | (index as u8 & 7) << 3 | base as u8 & 7, 0]);
     }
-    /// `sub a, b`
+    /// Writes `sub a, b`.
     pub(crate) fn subtract(&mut self, a: Register, b: Register) {
         self.raw(&[Self::wide(b, a), 0x29, 0xc0 | (b as u8 & 7) << 3 | a as u8 & 7]);
     }
-    /// `cmp a, b`
+    /// Writes `cmp a, b`.
     pub(crate) fn compare(&mut self, a: Register, b: Register) {
         self.raw(&[Self::wide(b, a), 0x39, 0xc0 | (b as u8 & 7) << 3 | a as u8 & 7]);
     }
-    /// `cmp register, size of all twins`
+    /// Writes `cmp register, size of all twins`.
     pub(crate) fn compare_with_text_size(&mut self, register: Register) {
         self.raw(&[Self::wide(0, register), 0x81, 0xf8 | register as u8 & 7]);
         self.refer(Reference::TextSize);
     }
-    /// `lea register, [rip + the first twin]`
+    /// Writes `lea register, [rip + the first twin]`.
     pub(crate) fn load_text_begin(&mut self, register: Register) {
         self.load_address(register, Reference::TextBegin);
     }
-    /// `lea register, [rip + …]`
+    /// Writes `lea register, [rip + …]`.
     pub(crate) fn load_address(&mut self, register: Register, of: Reference) {
         self.raw(&[Self::wide(register, 0), 0x8d, 0x05 | (register as u8 & 7) << 3]);
         self.refer(of);
     }
-    /// `cmp register, number`
+    /// Writes `cmp register, number`.
     pub(crate) fn compare_with_number(&mut self, register: Register, number: u32) {
         self.raw(&[Self::wide(0, register), 0x81, 0xf8 | register as u8 & 7]);
         self.raw(&number.to_le_bytes());
     }
-    /// `movsxd register, dword [base + index * 4]`, the base being no `rbp` or `r13`, the index no
-    /// `rsp`.
+    /// Writes `movsxd register, dword [base + index * 4]`, the base being no `rbp` or `r13`, the
+    /// index no `rsp`.
     pub(crate) fn load_signed(&mut self, register: Register, base: Register, index: Register) {
         let rex = Self::wide(register, base) | (index >> 3 << 1) as u8;
         self.raw(&[rex, 0x63, 0x04 | (register as u8 & 7) << 3]);
         self.raw(&[0x80 | (index as u8 & 7) << 3 | base as u8 & 7]);
     }
-    /// `test register, register`
+    /// Writes `test register, register`.
     pub(crate) fn test(&mut self, register: Register) {
         self.raw(&[Self::wide(register, register), 0x85, 0xc0 | ((register as u8 & 7) * 9)]);
     }
@@ -360,7 +360,7 @@ impl Assembler {
             self.refer(to);
         }
     }
-    /// `lea register, [rip + label]`
+    /// Writes `lea register, [rip + label]`.
     pub(crate) fn load_place(&mut self, register: Register, label: Label) {
         self.raw(&[Self::wide(register, 0), 0x8d, 0x05 | (register as u8 & 7) << 3]);
         self.opened(4, label);

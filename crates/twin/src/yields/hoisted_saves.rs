@@ -113,9 +113,9 @@ impl HoistedSaves {
             let has_base = outer().any(|(_, _, base)| base.is_some());
             let into = || cfg.edges_to(header).filter(|edge| !inside[edge.from as usize]);
             let last = |block: u32| cfg.blocks[block as usize].end as usize - 1;
-            let room =
+            let has_scratch =
                 |at: usize| !effects[at].is_barrier && dead_register(live[at], RegSet::EMPTY).is_some();
-            if cfg.blocks[header].is_root || !into().all(|edge| room(last(edge.from))) {
+            if cfg.blocks[header].is_root || !into().all(|edge| has_scratch(last(edge.from))) {
                 continue;
             }
             let at_header = with_stack(live[cfg.blocks[header].first as usize]);
@@ -357,7 +357,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_comes_from_elsewhere_has_stored_nothing() {
+    fn an_entry_past_the_save_finds_nothing_stored() {
         let kept = of(CHASE, &[1], &[5]);
         assert!(
             (0..5).all(|index| kept.held(index) == RegSet::EMPTY && kept.hoisted(index) == RegSet::EMPTY)

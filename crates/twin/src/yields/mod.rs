@@ -79,9 +79,9 @@ pub(crate) struct YieldRequest<'a> {
     pub base: Option<Register>,
     /// The loop around it whose restores are sunk behind it.
     pub sunk: Option<SunkLoop>,
-    /// Those who run it host guests: it is counted. Else a register may hold the next context from
-    /// the question up to the switch: the runtime replaces it when it captures a guest meanwhile,
-    /// which hosts' signal handlers do not.
+    /// Threads that run it host guests: it is counted. Else a register may hold the next context
+    /// from the question up to the switch: the runtime replaces it when it captures a guest
+    /// meanwhile, which hosts' signal handlers do not.
     pub hosts: bool,
     /// Some registers whose slots hold them are saved again, so that stores keep up with loads.
     pub balances: bool,
@@ -220,7 +220,7 @@ impl YieldRequest<'_> {
         self.vectors(asm, false, RAX);
     }
 
-    /// Who hosts guests passes by while its pace is counted without them; to `to`, or from a bound
+    /// A host passes by while its pace is counted without guests; to `to`, or from a bound
     /// yield to `skip`.
     fn count_pass(&self, asm: &mut Assembler, to: Label, skip: Label) {
         let to = if matches!(self.purpose, Purpose::Bound(_)) { skip } else { to };
@@ -240,8 +240,8 @@ impl YieldRequest<'_> {
     }
 
     /// The instruction that stands in line while the yield is off. To load a dead register or to
-    /// compare takes room for the result until it retires, so that the core looks less far ahead: a
-    /// search in a tree lost a twentieth of its pace.
+    /// compare takes space for the result until it retires, so that the core looks less far ahead:
+    /// a search in a tree lost a twentieth of its pace.
     fn off_form(&self) -> Option<OffForm> {
         if !self.switched {
             return None;
@@ -357,8 +357,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
     asm.place(past);
 }
 
-/// The form for any place: rax is kept in a scratch word, and makes room for the context and the
-/// flags.
+/// The form for any place: rax is kept in a scratch word, and then holds the context and the flags.
 fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     let cold = wanted.is_cold();
     let rax_lives = wanted.live.contains(RegSet::general(RAX));

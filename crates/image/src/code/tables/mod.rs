@@ -37,10 +37,19 @@ pub fn resolve(
 ) -> (Vec<JumpTable>, Vec<OpenJump>) {
     let cfg = Cfg::build(start, code, insns, known, roots);
     let extends = insns.iter().any(|insn| sign_extends(insn.bytes(code)));
-    let room = around.most_entries as u64;
+    let entries_left = around.most_entries as u64;
     let back = Back::of(&cfg);
-    let mut search =
-        Search { start, code, insns, cfg: &cfg, back, image: around.image, data: around.data, extends, room };
+    let mut search = Search {
+        start,
+        code,
+        insns,
+        cfg: &cfg,
+        back,
+        image: around.image,
+        data: around.data,
+        extends,
+        entries_left,
+    };
     let (mut tables, mut open): (Vec<JumpTable>, _) = (Vec::new(), Vec::new());
     for (index, insn) in insns.iter().enumerate() {
         if insn.flow != Flow::JumpIndirect {
@@ -48,7 +57,7 @@ pub fn resolve(
         }
         match search.jump(index) {
             Ok(table) => {
-                search.room -= table.targets.len() as u64;
+                search.entries_left -= table.targets.len() as u64;
                 tables.push(table);
             }
             Err(jump) => open.push(jump),
@@ -79,7 +88,7 @@ struct Search<'a, 'd> {
     /// Whether the unit sign-extends anything from 32 to 64 bits, as every table of offsets needs.
     extends: bool,
     /// How many entries tables may still have.
-    room: u64,
+    entries_left: u64,
 }
 
 /// The parts of a jump's target expression.
@@ -155,7 +164,7 @@ impl Search<'_, '_> {
             }
             (None, None) => return None,
         };
-        if bound >= LONGEST_TABLE.min(self.room) {
+        if bound >= LONGEST_TABLE.min(self.entries_left) {
             return None;
         }
         let targets = self.targets(Svma(table), bound + 1, &shape)?;

@@ -205,7 +205,7 @@ fn without_stubs(dead: &Liveness<'_, '_>, from: u64, to: u64, gaps: &mut Vec<(u6
     push(behind_padding(dead, begin, to), to, gaps);
 }
 
-/// Where what fills the room between functions ends, if bytes begin with it.
+/// Where what fills the space between functions ends, if bytes begin with it.
 fn behind_padding(dead: &Liveness<'_, '_>, from: u64, to: u64) -> u64 {
     let code = dead.code.original.bytes_at(Svma(from), (to - from) as usize).unwrap_or(&[]);
     let mut decoder = Decoder::with_ip(64, code, from, DecoderOptions::NONE);

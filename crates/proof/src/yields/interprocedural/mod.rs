@@ -1,6 +1,6 @@
-//! What is live at a yield, when everybody is heard who may rely on it. [`crate::liveness`] asks of
-//! one function and what it calls; this asks its callers, too, so that a yield need not save what
-//! nobody left there and nobody looks for.
+//! What is live at a yield, when every user that may rely on it is asked. [`crate::liveness`] asks
+//! of one function and what it calls; this asks its callers, too, so that a yield need not save
+//! what nobody left there and nobody looks for.
 //!
 //! # What holds
 //!
@@ -59,7 +59,7 @@ use crate::container::stream::Item;
 use crate::liveness::body::{Block, Body, Last, Out};
 use crate::liveness::set::{ALL, ARGUMENTS, CALLEE_SAVED, CLOBBERED, RED_ZONE, RESERVED, RESULTS, Set};
 use crate::liveness::solve::{Function, Summary, Way};
-use crate::liveness::{Liveness, Room, effects};
+use crate::liveness::{Buffers, Liveness, effects};
 use conventions::Convention;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpKind};
 use rayon::prelude::*;
@@ -320,7 +320,7 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
                 let (mut written, behind) = (0, &body.blocks[index + 1]);
                 for insn in decoded(dead, own, behind.at, behind.end_at) {
                     let effect = effects::of(&insn, &mut factory);
-                    // What is pushed may be anything, to make room.
+                    // What is pushed may be anything, to reserve space.
                     let tells_nothing = effect.reads == ALL || insn.mnemonic() == Mnemonic::Push;
                     odd |= if tells_nothing { 0 } else { effect.reads & !written };
                     written |= effect.writes;
@@ -360,7 +360,7 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
     }
 
     /// Tells for each unit of a function (by its number) what is live before each instruction.
-    pub(crate) fn live(&self, at: usize, room: &mut Room, mut tell: impl FnMut(u32, &[Item], &[Set])) {
+    pub(crate) fn live(&self, at: usize, buffers: &mut Buffers, mut tell: impl FnMut(u32, &[Item], &[Set])) {
         let members = &self.dead.functions.members[at];
         let function = self.called_function(at);
         let way = Way::keeping(self.found.at_return[at]);
@@ -371,15 +371,15 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
             if body as usize >= self.dead.code.mapping.units.len() {
                 continue;
             }
-            self.dead.code.read(body, &[], room);
+            self.dead.code.read(body, &[], buffers);
             before.clear();
-            before.resize(room.items.len(), ALL);
+            before.resize(buffers.items.len(), ALL);
             let way = function.way(member, &way);
             for (index, block) in function.body(member).blocks.iter().enumerate() {
                 let range = block.first as usize..block.end as usize;
                 useful.clear();
                 let mut state = meaning[function.base(member) + index];
-                for step in &room.steps[range.clone()] {
+                for step in &buffers.steps[range.clone()] {
                     useful.push(state);
                     state |= step.effect.writes;
                 }
@@ -387,12 +387,12 @@ impl<'a, 'c, 'd> Interprocedural<'a, 'c, 'd> {
                 let after = function.after(member, index, &live, &way, &self.found.summaries);
                 let mut now = self.before_last(&function, (member, index), block.last, after, &way);
                 for (at, useful) in range.zip(&useful).rev() {
-                    let step = &room.steps[at];
+                    let step = &buffers.steps[at];
                     now = step.effect.reads | now & !step.effect.kills;
                     before[at] = (now | pad) & useful | RESERVED | step.unwinding;
                 }
             }
-            tell(body, &room.items, &before);
+            tell(body, &buffers.items, &before);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The scavengers' threads, round by round: guests that left are woken at home, parked contexts are
-//! boarded, and further homes are asked to park while there is room.
+//! boarded, and further homes are asked to park while rings take more.
 
 use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
@@ -20,13 +20,13 @@ use runtime_abi::control::{SCAVENGERS, trip};
 const PARKED_WAIT_NS: u64 = 2_000_000;
 /// The same where its home would take the CPU that a primary busy-waits on, or waits for.
 const PARKED_WAIT_IN_THE_WAY_NS: u64 = 100_000_000;
-/// Where a primary waits for its turn, homes run there once in each such interval,
+/// Where a primary waits for its turn, homes run there once in each such interval.
 const HOME_SLICE_EVERY_NS: u64 = 100_000_000;
-/// for this long.
+/// They run for this long.
 const HOME_SLICE_NS: u64 = 10_000_000;
-/// Between two looks whether a thread at home gets a processor,
+/// The time between two polls whether a thread at home gets a processor.
 const STARVING_POLL_NS: u64 = 2_000_000;
-/// which it hardly does below this share of the time.
+/// It starves below this share of the time.
 const STARVING_SHARE: f64 = 0.5;
 /// Longer than any time between two such looks.
 const AWAY_NS: u64 = 50_000_000;
@@ -77,7 +77,7 @@ impl Supervisor {
         }
     }
 
-    /// One round over all homes; `free` more guests find room.
+    /// One round over all homes; `free` more guests may be boarded.
     pub(crate) fn homes(&mut self, mut free: u32) -> RoundCensus {
         let mut census = RoundCensus {
             threads: [0; SCAVENGERS],
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::switching::ring_tests::world;
 
-    /// A supervisor that has one scavenger, at home, with room for none aboard.
+    /// A supervisor that has one scavenger, at home, and may board none.
     fn supervisor() -> (Supervisor, &'static Area) {
         let (area, guests) = world(1);
         let (region, home) = (area.region(), guests[0].home());
@@ -375,7 +375,7 @@ mod tests {
         supervisor.busy_waiting = *cpus(&mut supervisor, home);
         supervisor.homes(0);
         assert!(ring::is_hooked(home));
-        // As it parks, and stays so, longer than one that only waits for room.
+        // As it parks, and stays so, longer than one that only waits to be boarded.
         home.own().next.store(home.own().pointer(), Relaxed);
         home.own().state.store(state::PARKED, Relaxed);
         for later in [0, 2 * PARKED_WAIT_NS] {
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_about_to_park_is_waited_for() {
+    fn a_parking_home_is_waited_for() {
         let (mut supervisor, home) = supervisor();
         assert!(!supervisor.homes(0).away);
         home.own().state.store(state::PARKING, Relaxed);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_run_elsewhere_stays_at_home() {
+    fn a_scavenger_that_may_run_elsewhere_is_not_parked() {
         let (mut supervisor, home) = supervisor();
         for other in [2, 64, 70] {
             *cpus(&mut supervisor, home) = Cpus::of_mask(0b10);
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn who_could_only_run_there_is_parked_whichever_processor_that_is() {
+    fn a_scavenger_bound_to_a_busy_waiters_cpu_is_parked() {
         let (mut supervisor, home) = supervisor();
         *cpus(&mut supervisor, home) = Cpus::NONE;
         cpus(&mut supervisor, home).add(300);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_where_a_primary_waits_for_its_turn_is_parked_meanwhile() {
+    fn a_scavenger_on_a_crowded_cpu_is_parked_meanwhile() {
         let (mut supervisor, home) = supervisor();
         let cpu = home.supervisor.cpu.load(Relaxed);
         // Now and then it is let be.
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_home_in_the_way_does_what_it_came_for_and_parks_again() {
+    fn a_guest_home_on_a_busy_cpu_does_what_it_left_for_and_parks_again() {
         let (mut supervisor, home) = supervisor();
         supervisor.busy_waiting = *cpus(&mut supervisor, home);
         home.own().state.store(state::LEAVING, Relaxed);

@@ -26,7 +26,7 @@ const AFTER_SLEEP_NS: u64 = 2_000_000;
 
 impl Supervisor {
     /// Polls all threads, and takes the guests of those that sleep or are gone. Returns how many
-    /// more guests find room.
+    /// more guests may be boarded.
     pub(crate) fn primaries(&mut self) -> u32 {
         if !self.processes.primary_lives() {
             for area in self.areas(kind::PRIMARY) {
@@ -52,7 +52,7 @@ impl Supervisor {
             }
             let slot = self.region.slot_of(area);
             self.uses_cpu(area, area.supervisor.slept.load(Relaxed) == ASLEEP);
-            // A carrier's thread waits for nobody: it works for those who would be parked for it.
+            // A carrier's thread waits for no home: it works for those that would be parked for it.
             if self.page.carrier == 0 && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.supervisor.cpu.load(Relaxed));
             }
@@ -127,9 +127,9 @@ impl Supervisor {
         if free == 0 {
             return None;
         }
-        let room = |area: &Area| ring.min(area.orders.most.load(Relaxed));
+        let most = |area: &Area| ring.min(area.orders.most.load(Relaxed));
         self.areas(kind::PRIMARY)
-            .filter(|area| self.takes_guests(area) && area.supervisor.guests.load(Relaxed) < room(area))
+            .filter(|area| self.takes_guests(area) && area.supervisor.guests.load(Relaxed) < most(area))
             .min_by_key(|area| area.supervisor.guests.load(Relaxed))
     }
 

@@ -17,9 +17,8 @@
 //! aboard is left at home for a time that doubles. A host that is in the midst of its twins runs
 //! its guests itself; the kernel preempts it as it does any thread.
 //!
-//! Where that gains too little, all stay at home for a while
-//! ([`crate::supervisor::siblings_gain`]). Yields are off as long as nobody is or wants to be
-//! aboard.
+//! Where that gains too little ([`crate::supervisor::siblings_gain`]), all stay at home for a
+//! while. Yields are off as long as no thread is or wants to be aboard.
 //!
 //! To add a rule for threads that may not take part: `has_own_rules`. For those that should stay at
 //! home: `may_park`.
@@ -241,7 +240,8 @@ impl Supervisor {
         let patience = ANSWER_NS * u64::from((tally.all / self.cpus()).clamp(1, 64));
         let asked = area.supervisor.asked_at.load(Relaxed);
         if asked != 0 {
-            let came = area.thread.visits.load(Acquire) != area.supervisor.asked_visit.load(Relaxed);
+            let before = area.supervisor.asked_entries.load(Relaxed);
+            let came = area.thread.control_entries.load(Acquire) != before;
             if came && area.asked.load(Relaxed) != asked::TO_PARK {
                 area.supervisor.asked_at.store(0, Relaxed);
             } else if asleep || self.now.saturating_sub(asked) > patience {
@@ -289,11 +289,11 @@ impl Supervisor {
             area.supervisor.outside_since.store(0, Relaxed);
             return;
         }
-        let visits = area.thread.visits.load(Acquire);
+        let entries = area.thread.control_entries.load(Acquire);
         let since = area.supervisor.outside_since.load(Relaxed);
-        if since == 0 || area.supervisor.outside_visit.load(Relaxed) != visits {
+        if since == 0 || area.supervisor.outside_entries.load(Relaxed) != entries {
             area.supervisor.outside_since.store(self.now, Relaxed);
-            area.supervisor.outside_visit.store(visits, Relaxed);
+            area.supervisor.outside_entries.store(entries, Relaxed);
             area.supervisor.polled_at.store(0, Relaxed); // poll now whether it sleeps
             self.moved = true;
         } else if asleep || self.now.saturating_sub(since) > OUTSIDE_NS {
@@ -495,7 +495,7 @@ impl Supervisor {
 
     /// Notes when something is asked of a thread, which has [`ANSWER_NS`] to come for it.
     fn ask(&self, area: &Area) {
-        area.supervisor.asked_visit.store(area.thread.visits.load(Acquire), Relaxed);
+        area.supervisor.asked_entries.store(area.thread.control_entries.load(Acquire), Relaxed);
         area.supervisor.asked_at.store(self.now, Relaxed);
     }
 

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_this_memory_is_found() {
+    fn processes_that_share_this_memory_are_found() {
         const STACK: usize = 1 << 16;
         let me = std::process::id() as i32;
         let known = |pid: i32| pid == me;

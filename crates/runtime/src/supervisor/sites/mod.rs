@@ -15,9 +15,9 @@ use runtime_abi::control::{Control, SITES, SiteRow, loses, site_rows};
 
 /// Between two judgements.
 const JUDGE_EVERY_NS: u64 = 100_000_000;
-/// Sites are switched off only if one outcome in this many is of sites that pay,
+/// Sites are switched off only if one outcome in this many is of sites that pay.
 const PAYING_PART: u64 = 16;
-/// and this many at least are.
+/// At least this many outcomes must be of sites that pay.
 const PAYING_LEAST: u64 = 100;
 /// A site is off this long at first.
 const OFF_NS: u64 = 2_000_000_000;

@@ -130,7 +130,8 @@ impl YieldSwitches {
         if count == 0 {
             return none;
         }
-        let (Some(yields), Some(files)) = (room::<SwitchedYield>(count), room::<FileYields>(found().count()))
+        let (Some(yields), Some(files)) =
+            (zeroed::<SwitchedYield>(count), zeroed::<FileYields>(found().count()))
         else {
             return none;
         };
@@ -270,7 +271,7 @@ fn pages(bias: u64, rows: &[SwitchRow], code: [u64; 2]) -> Range<usize> {
 }
 
 /// Zeroed memory for `count` values; zero is a value of all `T` here.
-fn room<T>(count: usize) -> Option<&'static mut [T]> {
+fn zeroed<T>(count: usize) -> Option<&'static mut [T]> {
     // SAFETY: numbers and rows of them.
     unsafe { sys::zeroed(count) }.ok()
 }

@@ -17,9 +17,9 @@
 use crate::supervisor::slowdown::controller::Costs;
 
 /// Absences that are as long as wanted but for this part are left so: a sample is a tenth off
-/// itself,
+/// itself.
 const NEAR: f64 = 0.1;
-/// and its weight in the mean is this.
+/// A sample's weight in the mean.
 const TIMES_WEIGHT: f64 = 0.25;
 /// By how much absences are shorter than what is wanted in every other sample while guests cost too
 /// much.
@@ -32,7 +32,7 @@ const FLAT: f64 = 0.2;
 /// By how much the length that is wanted changes after two samples that differ by [`FLAT`]; it
 /// changes by twice that at most.
 const LENGTH_STEP: f64 = 0.05;
-/// By how much it grows after each sample while guests cost little;
+/// By how much it grows after each sample while guests cost little.
 const GROWTH: f64 = 1.02;
 /// By how much a quantum is changed at most at once.
 const STEP: f64 = 1.5;
@@ -53,10 +53,10 @@ pub(crate) struct AbsenceLength {
     pub(super) wanted_ns: f64,
     before: Option<Told>,
     /// What absences are to take until the next sample, which is shorter than what is wanted or
-    /// not;
+    /// not.
     trial_ns: f64,
     pub(crate) shorter: bool,
-    /// and how many times that they took, the mean of the last samples.
+    /// How many times that they took, the mean of the last samples.
     times: f64,
 }
 

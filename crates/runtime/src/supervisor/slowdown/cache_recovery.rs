@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_in_its_rests_has_them_as_seldom() {
+    fn recoveries_put_off_by_sleep_are_as_seldom() {
         let mut recovery = CacheRecovery::begin_anew(1, false);
         (0..SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(100.0));
         let (mut now, mut recoveries) = (1, 0);

@@ -192,7 +192,7 @@ impl SlowdownController {
     }
 
     /// Credit that loans to scavengers at home may use up: what the next guest phase does not need;
-    /// where no guest is aboard, half of it, so that those who come aboard have some for visits.
+    /// where no guest is aboard, half of it, so that those that come aboard have some for visits.
     /// Where response times matter, nothing is lent.
     pub(crate) fn spared(&self, guests: u32) -> f64 {
         let need = if self.ring > 0 { self.phase_need() } else { 0.0 };

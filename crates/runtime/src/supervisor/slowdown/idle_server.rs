@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn who_naps_often_and_shortly_is_taken_for_awake() {
+    fn frequent_short_sleeps_count_as_awake() {
         for share in [0.4, 0.5, 0.7, 0.85] {
             // 50 000 naps a second, and a thousand.
             for between in [2e4, 1e6] {
@@ -396,18 +396,18 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_nearly_all_the_time_is_taken_for_asleep() {
+    fn a_thread_that_sleeps_nearly_all_the_time_counts_as_asleep() {
         let (away, _) = Server::new(2e4, 10, 2e4 * 0.05 / 10.0).watched(true);
         assert!(away > 850, "{away}");
     }
 
     #[test]
-    fn who_goes_on_is_awake_however_late_the_kernel_tells() {
+    fn a_running_thread_is_awake_however_late_the_kernel_tells() {
         assert_eq!(Server::new(2e4, 10, 2100.0).watched(false), (0, false));
     }
 
     #[test]
-    fn who_never_sleeps_never_naps_however_irregular_looks_and_ticks_are() {
+    fn a_thread_that_never_sleeps_counts_so_at_irregular_polls_and_ticks() {
         for (preempted_every, tick) in [(u64::MAX, 4), (u64::MAX, 10), (200, 4), (200, 10), (9, 4), (9, 10)] {
             let (mut naps, mut told) = (SleepPattern::default(), CpuTime { ns: 1, waited: 0, times: 1 });
             let (mut noise, mut now) = (7_u64, 1_000_000_u64);
@@ -451,9 +451,9 @@ mod tests {
     }
 
     #[test]
-    fn who_is_robbed_of_its_processor_does_not_nap() {
+    fn steal_does_not_count_as_short_sleep() {
         assert_eq!(robbed(|_| Some(7)), (false, 0.0));
-        assert!(robbed(|ms| Some(7 + ms / 100)).0 && robbed(|_| None).0, "who sleeps, or may");
+        assert!(robbed(|ms| Some(7 + ms / 100)).0 && robbed(|_| None).0, "it sleeps, or may");
     }
 
     #[test]
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn who_slept_from_one_look_to_the_next_is_asleep() {
+    fn a_thread_that_slept_from_poll_to_poll_is_asleep() {
         let ran = |ns, times| Some(CpuTime { ns, waited: 0, times });
         let mut naps = SleepPattern::default();
         naps.poll(1_000_000, 1, false, ran(900_000, 5), true);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_and_then_waits_for_others_turns_has_a_crowded_processor() {
+    fn a_thread_that_waits_for_its_cpu_after_sleep_has_a_crowded_one() {
         let each = |ns, waited, times| CpuTime { ns, waited, times };
         // Woken 20 000 times a second, 5 us each time; and one that never sleeps.
         assert!(!crowded(&mut SleepPattern::default(), each(700_000, 100_000, 20)));
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_kept_from_running_has_a_crowded_processor_before_the_kernel_tells() {
+    fn a_cpu_is_crowded_before_the_kernel_tells_of_the_waiting() {
         for sleeps in [true, false] {
             let mut naps = SleepPattern::default();
             let ran = |ms| {
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_tells_who_sleeps_is_asleep() {
+    fn without_cpu_times_a_sleeping_thread_is_asleep() {
         for ran in [None, Some(CpuTime::default())] {
             let mut naps = SleepPattern::default();
             assert_eq!(naps.poll(1, 1, true, ran, true), SleepState::Asleep { throughout: false });

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_offends_at_once_is_kept_longer_and_longer_and_accidents_are_forgiven() {
+    fn bans_grow_with_offences_at_once_and_single_offences_are_forgiven() {
         // The bans in milliseconds, with `good` nanoseconds between the end of one and the next
         // offence.
         let kept = |good: u64| {

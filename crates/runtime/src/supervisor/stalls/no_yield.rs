@@ -28,9 +28,9 @@ const HOOK_AFTER_CPU_NS: u64 = 4_000_000;
 const TAKE_AFTER_CPU_NS: u64 = 20_000_000;
 /// The same of elapsed time, where the kernel does not tell CPU time.
 const AFTER_ELAPSED_NS: u64 = 100_000_000;
-/// It gets no guests for this long after that,
+/// It gets no guests for this long after that.
 const NO_GUESTS_NS: u64 = 4_000_000;
-/// doubling up to this where it happens again and again.
+/// That time doubles up to this where it happens again and again.
 const NO_GUESTS_MOST_NS: u64 = 512_000_000;
 /// This many yields between two polls say that it comes to yields for good.
 const YIELDS_AGAIN: u64 = 64;
@@ -40,7 +40,7 @@ const YIELDS_AGAIN: u64 = 64;
 struct YieldPoll {
     /// Yields at which it met a context so far, and times it came to the control context.
     yields: u64,
-    visits: u32,
+    entries: u32,
     /// Its CPU time so far; 0: the kernel does not tell.
     cpu_ns: u64,
     /// Something is in its ring that it should come to a yield for.
@@ -64,27 +64,27 @@ enum YieldVerdict {
 struct YieldWatch {
     /// The last poll's.
     yields: u64,
-    visits: u32,
+    entries: u32,
     /// When it was seen to come to a yield last, or was hooked, and its CPU time then.
     since: u64,
     since_cpu_ns: u64,
     hooked: bool,
     /// How often in a row its guests were taken; 0: it came to a yield since.
     times: u32,
-    /// Its visits when they were taken last, and until when it gets none.
-    taken_visits: u32,
+    /// Its entries when they were taken last, and until when it gets none.
+    taken_entries: u32,
     none_until: u64,
 }
 
 impl YieldWatch {
     fn poll(&mut self, now: u64, seen: &YieldPoll) -> YieldVerdict {
         let met = seen.yields.wrapping_sub(self.yields);
-        let visited = seen.visits != self.visits;
-        (self.yields, self.visits) = (seen.yields, seen.visits);
+        let entered = seen.entries != self.entries;
+        (self.yields, self.entries) = (seen.yields, seen.entries);
         if met >= YIELDS_AGAIN {
             self.times = 0;
         }
-        if !seen.is_wanted || met != 0 || visited {
+        if !seen.is_wanted || met != 0 || entered {
             self.begin(now, seen.cpu_ns, false);
             return YieldVerdict::Nothing;
         }
@@ -107,33 +107,33 @@ impl YieldWatch {
     }
 
     /// Its guests were taken.
-    fn taken(&mut self, now: u64, visits: u32) {
+    fn taken(&mut self, now: u64, entries: u32) {
         self.none_until = now + (NO_GUESTS_NS << self.times.min(16)).min(NO_GUESTS_MOST_NS);
         self.times += 1;
-        self.taken_visits = visits;
+        self.taken_entries = entries;
     }
 
     /// Whether it came to a yield since its guests were taken, if they ever were, and may have some
     /// again.
-    fn may_have_guests(&self, now: u64, visits: u32) -> bool {
-        self.times == 0 || self.taken_visits != visits && self.none_until <= now
+    fn may_have_guests(&self, now: u64, entries: u32) -> bool {
+        self.times == 0 || self.taken_entries != entries && self.none_until <= now
     }
 
     /// Whether its guests were taken, and it has not come to a yield since.
-    fn is_awaited(&self, visits: u32) -> bool {
-        self.times != 0 && self.taken_visits == visits
+    fn is_awaited(&self, entries: u32) -> bool {
+        self.times != 0 && self.taken_entries == entries
     }
 
     fn of(area: &Area) -> Self {
         let words = &area.supervisor;
         Self {
             yields: words.met_yields.load(Relaxed),
-            visits: words.met_visits.load(Relaxed),
+            entries: words.met_entries.load(Relaxed),
             since: words.met_at.load(Relaxed),
             since_cpu_ns: words.met_ran.load(Relaxed),
             hooked: words.probed.load(Relaxed) != 0,
             times: words.no_yield_times.load(Relaxed),
-            taken_visits: words.no_yield_visits.load(Relaxed),
+            taken_entries: words.no_yield_entries.load(Relaxed),
             none_until: words.no_guests_until.load(Relaxed),
         }
     }
@@ -141,12 +141,12 @@ impl YieldWatch {
     fn keep(&self, area: &Area) {
         let words = &area.supervisor;
         words.met_yields.store(self.yields, Relaxed);
-        words.met_visits.store(self.visits, Relaxed);
+        words.met_entries.store(self.entries, Relaxed);
         words.met_at.store(self.since, Relaxed);
         words.met_ran.store(self.since_cpu_ns, Relaxed);
         words.probed.store(u32::from(self.hooked), Relaxed);
         words.no_yield_times.store(self.times, Relaxed);
-        words.no_yield_visits.store(self.taken_visits, Relaxed);
+        words.no_yield_entries.store(self.taken_entries, Relaxed);
         words.no_guests_until.store(self.none_until, Relaxed);
     }
 }
@@ -159,7 +159,7 @@ impl Supervisor {
         let seen = YieldPoll {
             // While something is counted, its busy-waits are known, too.
             yields: count::yields(area).wrapping_add(area.counting.turned()),
-            visits: area.thread.visits.load(Acquire),
+            entries: area.thread.control_entries.load(Acquire),
             cpu_ns: cpu.map_or(0, |cpu| cpu.ns),
             is_wanted: (guests || at_once) && !ring::is_empty(area),
             at_once,
@@ -183,12 +183,12 @@ impl Supervisor {
 
     /// Whether a thread came to a yield since its guests were taken, if they ever were.
     pub(crate) fn comes_to_yields(&self, area: &Area) -> bool {
-        YieldWatch::of(area).may_have_guests(self.now, area.thread.visits.load(Acquire))
+        YieldWatch::of(area).may_have_guests(self.now, area.thread.control_entries.load(Acquire))
     }
 
     /// Whether its yields shall be on, and it hooked, so that it is noticed when it comes to one.
     pub(crate) fn is_awaited(&self, area: &Area) -> bool {
-        YieldWatch::of(area).is_awaited(area.thread.visits.load(Acquire))
+        YieldWatch::of(area).is_awaited(area.thread.control_entries.load(Acquire))
             && !self.processes.all_scavengers_ended()
     }
 
@@ -207,14 +207,14 @@ impl Supervisor {
             ring::take_all(area, |guest| {
                 let home = guest.home();
                 home.supervisor.redirected_tid.store(area.tid.load(Relaxed), Relaxed);
-                home.supervisor.redirected_visits.store(area.thread.visits.load(Acquire), Relaxed);
+                home.supervisor.redirected_entries.store(area.thread.control_entries.load(Acquire), Relaxed);
                 home.supervisor.redirected_sleeps.store(area.supervisor.sleeps_seen.load(Relaxed), Relaxed);
                 home.supervisor.redirected_by.store(core::ptr::from_ref(area).cast_mut(), Relaxed);
                 page::add(&self.page.stolen, 1);
                 ring::dismiss(guest, trip::NO_YIELD);
             });
             let mut watch = YieldWatch::of(area);
-            watch.taken(self.now, area.thread.visits.load(Acquire));
+            watch.taken(self.now, area.thread.control_entries.load(Acquire));
             watch.keep(area);
         }
         area.lock.store(lock::FREE, Release);
@@ -263,7 +263,7 @@ impl Supervisor {
             && host.kind.load(Acquire) == kind::PRIMARY
             && host.tid.load(Acquire) == home.supervisor.redirected_tid.load(Relaxed);
         if is_there
-            && host.thread.visits.load(Acquire) == home.supervisor.redirected_visits.load(Relaxed)
+            && host.thread.control_entries.load(Acquire) == home.supervisor.redirected_entries.load(Relaxed)
             && host.supervisor.sleeps_seen.load(Relaxed) == home.supervisor.redirected_sleeps.load(Relaxed)
         {
             return true; // it is hooked still
@@ -328,7 +328,7 @@ mod tests {
             assert_eq!(guest.rip.load(Relaxed), labels::back_address() as u64);
             assert_eq!(redirect::goes_on(guest), 0x1000 + guest.pointer() as u64);
         }
-        // They run at home, and stay there, however much room there is.
+        // They run at home, and stay there, however many the rings take.
         for _ in 0..3 {
             supervisor.homes(2);
             assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::HOME));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_captured_whole_is_not_bent_and_so_nobody_is_taken() {
+    fn a_context_captured_whole_is_not_redirected_and_no_guest_is_taken() {
         let (mut supervisor, area, guests) = world_of_two();
         guests[0].rip.store(labels::restore_address() as u64, Relaxed);
         assert!(!supervisor.take_back(area));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_to_be_let_in_goes_home_and_is_not_met_anywhere() {
+    fn an_offered_guest_goes_home_and_is_met_nowhere() {
         let (mut supervisor, area, guests) = world_of_two();
         // One is in the ring, and runs; the other one is offered.
         ring::take_out(area, guests[1]);
@@ -405,15 +405,15 @@ mod tests {
             let now = ms * 1_000_000;
             seen.cpu_ns += 1_000_000;
             if on(ms) {
-                (seen.yields, seen.visits) = (seen.yields + 1000, seen.visits + 1);
+                (seen.yields, seen.entries) = (seen.yields + 1000, seen.entries + 1);
             }
             seen.is_wanted = guests;
             idle += u64::from(guests && !on(ms));
             if watch.poll(now, &seen) == YieldVerdict::Take {
-                watch.taken(now, seen.visits);
+                watch.taken(now, seen.entries);
                 (guests, taken) = (false, taken + 1);
             }
-            guests |= watch.may_have_guests(now, seen.visits);
+            guests |= watch.may_have_guests(now, seen.entries);
         }
         (idle, taken)
     }

@@ -74,8 +74,8 @@ pub(crate) fn are_used(module: &Module<'_>, unit: usize) -> bool {
 }
 
 /// Whether a unit reads, behind a call, the word that the call's return address was in: below the
-/// stack pointer. So do functions that are hardened against speculation, to know that it is they
-/// who were returned to.
+/// stack pointer. So do functions that are hardened against speculation, to know that they
+/// were returned to.
 pub(crate) fn look_back(module: &Module<'_>, unit: usize) -> bool {
     let insns = &module.decoded[unit].insns;
     let code = module.code(unit);

@@ -1,4 +1,4 @@
-//! Whether the limits of the shell leave the room that any verb needs.
+//! Whether the limits of the shell leave the memory that any verb needs.
 
 use crate::failure::Refusal;
 use rustix::process::{Resource, getrlimit};
