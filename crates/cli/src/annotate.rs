@@ -5,7 +5,7 @@ use crate::failure::{Exit, Refusal};
 use crate::figures::percent;
 use crate::plain::escaped;
 use clap::Args;
-use insight::share::measured_share;
+use insight::measured_share;
 use records::profile::{AnnotatedFunction, AnnotatedInstruction, Profile};
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -11,7 +11,7 @@ use crate::failure::{Exit, Refusal};
 use crate::save;
 use crate::times::time;
 use clap::{Args, ValueEnum};
-use insight::weights::Weights;
+use insight::Weights;
 use lab::stop::Stop;
 use records::Document;
 use records::host::Host;

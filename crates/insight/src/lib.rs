@@ -8,24 +8,25 @@
 //! data      which data a load read, whose it is, and which level serves it
 //! sharing   which cache lines threads share, and what that costs
 //! findings  all of it, put together as the record, and what to do about the waiting
-//! weights   the cache sizes, latencies and costs of this machine
-//! share     shares of samples, with their intervals
 //! ```
 //!
-//! Each folder uses those above it.
+//! Each folder uses those above it, and all of them `share`: shares of samples, with their
+//! intervals.
 #![forbid(unsafe_code)]
 
-pub mod code;
-pub mod data;
-pub mod findings;
+mod code;
+mod data;
+mod findings;
 pub mod probes;
 pub mod samples;
-pub mod share;
+mod share;
 mod sharing;
-pub mod weights;
 
 pub use code::made_code::MadeCode;
 pub use code::names::demangled;
 pub use code::source::ModuleFile;
+pub use data::level::CacheSizes;
 pub use findings::profile::{accesses_profile, profile};
 pub use findings::run::Run;
+pub use findings::weights::Weights;
+pub use share::measured_share;

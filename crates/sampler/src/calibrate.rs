@@ -7,7 +7,7 @@ use crate::perf::event::Event;
 use crate::perf::open::Clock;
 use crate::perf::ring::Ring;
 use crate::perf::{event, open};
-use insight::share::measured_share;
+use insight::measured_share;
 use lab::rng::Rng;
 use lab::stats::median_interval;
 use records::profile::Calibration;

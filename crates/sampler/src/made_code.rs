@@ -6,7 +6,7 @@
 //! with it, and read at the end, when it is complete.
 
 use insight::MadeCode;
-use insight::samples::tally::Tally;
+use insight::samples::Tally;
 use records::run::Refused;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,9 +12,7 @@ use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use crate::signals::reader::Reader;
-use insight::samples::address_space::{MappedId, Mapping};
-use insight::samples::tally::{Area, Mapped, Sample, Tally};
-use insight::samples::unwind::{Calls, Unwinder};
+use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Sample, Tally, Unwinder};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -125,7 +123,7 @@ impl Recorder {
             Event::Named { process, thread, name, executed, .. } => {
                 let entry = self.tally.processes.entry(process).or_default();
                 if executed {
-                    entry.space = insight::samples::address_space::AddressSpace::default();
+                    entry.space = insight::samples::AddressSpace::default();
                     self.tally.heaps.forget(process, time_ns);
                 }
                 if process == thread {

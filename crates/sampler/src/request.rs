@@ -1,9 +1,9 @@
 //! What to profile and how, and why there may be no profile.
 
 use crate::perf::open::now_ns;
-use insight::data::level::CacheSizes;
-use insight::probes::latency::Latencies;
-use insight::samples::tally::Tally;
+use insight::CacheSizes;
+use insight::probes::Latencies;
+use insight::samples::Tally;
 use lab::inherited::Inherited;
 use records::profile::{ProfiledProgram, ProgramEnd, Selected};
 use std::ffi::OsString;
@@ -116,8 +116,8 @@ impl Request {
             pid,
             perf_data: None,
             ended,
-            processes: tally.processes.values().filter(|process| !process.threads.is_empty()).count(),
-            threads: tally.processes.values().map(|process| process.threads.len()).sum(),
+            processes: tally.sampled().count(),
+            threads: tally.sampled().map(|(_, process)| process.threads.len()).sum(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! `perf` where it is there; then they are spoilt. A case is told by its number.
 
 use gleaner_sampler::perf_data::{FileRequest, PerfDataError, of_bytes};
-use insight::data::level::CacheSizes;
+use insight::CacheSizes;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use crate::failure::Refusal;
 use host::Host;
-use insight::weights::Weights;
+use insight::Weights;
 use records::profile::Profile;
 use sampler::perf_data::{self, FileRequest, PerfDataError};
 use std::path::Path;

@@ -28,7 +28,7 @@ use units::Svma;
 
 /// What a sample's time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// The core waited for this instruction, which reads memory.
     Load(Svma),
     /// The core waited for this instruction, which only writes memory.
@@ -41,7 +41,7 @@ pub enum Cause {
 
 /// Why the instruction executed before a sample is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unclear {
+pub(crate) enum Unclear {
     /// The sampled instruction is the first behind a call: the callee's `ret` was before it.
     BehindCall,
     /// It is a function's first instruction: the caller's call was before it.
@@ -56,7 +56,7 @@ pub enum Unclear {
 
 impl Unclear {
     /// In words.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::BehindCall => "behind calls: how the callee ended is not followed",
             Self::FunctionEntry => "at the start of functions: who called them is not followed",
@@ -69,7 +69,7 @@ impl Unclear {
 
 /// How a thread came into the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub(crate) enum Entry {
     SystemCall,
     /// The instruction accesses memory: most likely its page was not there.
     Fault,
@@ -78,7 +78,7 @@ pub enum Entry {
 }
 
 /// The code of one module around its samples.
-pub struct Code<'d> {
+pub(crate) struct Code<'d> {
     pub module: Module<'d>,
     /// Samples name the instruction itself that the core waited for, not the one behind it: those
     /// that hardware takes do.
@@ -87,18 +87,18 @@ pub struct Code<'d> {
 }
 
 /// One decoded unit.
-pub struct UnitCode {
+pub(crate) struct UnitCode {
     pub instructions: Vec<Instruction>,
     pub cfg: Cfg,
 }
 
 impl<'d> Code<'d> {
-    pub fn of(module: Module<'d>, exact: bool) -> Self {
+    pub(crate) fn of(module: Module<'d>, exact: bool) -> Self {
         Self { module, exact, units: RefCell::default() }
     }
 
     /// The unit that holds an address, decoded.
-    pub fn unit_at(&self, address: Svma) -> Option<Rc<UnitCode>> {
+    pub(crate) fn unit_at(&self, address: Svma) -> Option<Rc<UnitCode>> {
         let unit = self.module.unit_at(address)?;
         let mut units = self.units.borrow_mut();
         let decoded = units.entry(unit).or_insert_with(|| {
@@ -109,7 +109,7 @@ impl<'d> Code<'d> {
     }
 
     /// The instruction at an address.
-    pub fn instruction(&self, address: Svma) -> Option<Instruction> {
+    pub(crate) fn instruction(&self, address: Svma) -> Option<Instruction> {
         let bytes = self.module.image.bytes_from(address)?;
         let instruction = Decoder::with_ip(64, bytes, address.0, DecoderOptions::NONE).decode();
         (!instruction.is_invalid()).then_some(instruction)
@@ -117,14 +117,14 @@ impl<'d> Code<'d> {
 
     /// How the kernel was entered by a thread that goes on at this address: behind a system call,
     /// or again at an instruction that could not be executed.
-    pub fn entry(&self, resumes: Svma) -> Entry {
+    pub(crate) fn entry(&self, resumes: Svma) -> Entry {
         let in_front = Svma(resumes.0.wrapping_sub(SYSCALL.len() as u64));
         let in_front = self.module.image.bytes_at(in_front, SYSCALL.len());
         entered(in_front, self.instruction(resumes).as_ref())
     }
 
     /// What the time of a sample at this address was spent on.
-    pub fn cause(&self, sampled: Svma) -> Cause {
+    pub(crate) fn cause(&self, sampled: Svma) -> Cause {
         let Some(unit) = self.module.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
         let Some(code) = self.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
         if self.exact {
@@ -165,7 +165,7 @@ impl<'d> Code<'d> {
 
     /// The instructions of a load's basic block at which a sample means that the core waited for
     /// nothing in memory. `None` where its block is not known.
-    pub fn computing_beside(&self, load: Svma) -> Option<Vec<Svma>> {
+    pub(crate) fn computing_beside(&self, load: Svma) -> Option<Vec<Svma>> {
         let unit = self.module.unit_at(load)?;
         let code = self.unit_at(load)?;
         let at = (load.0 - self.module.units[unit].start.0) as u32;
@@ -260,7 +260,7 @@ fn waits(instruction: &Instruction) -> Cause {
 thread_local!(static FACTORY: RefCell<InstructionInfoFactory> = RefCell::new(InstructionInfoFactory::new()));
 
 /// The operands in memory that an instruction accesses; none for `lea`, prefetches and `nop`.
-pub fn accesses(instruction: &Instruction) -> Vec<UsedMemory> {
+pub(crate) fn accesses(instruction: &Instruction) -> Vec<UsedMemory> {
     let touches = |memory: &UsedMemory| !matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess);
     if instruction.mnemonic() == Mnemonic::Nop {
         return Vec::new();
@@ -271,7 +271,7 @@ pub fn accesses(instruction: &Instruction) -> Vec<UsedMemory> {
 }
 
 /// Whether an instruction writes a register, wholly or in part.
-pub fn writes(instruction: &Instruction, register: Register) -> bool {
+pub(crate) fn writes(instruction: &Instruction, register: Register) -> bool {
     let whole = register.full_register();
     FACTORY.with_borrow_mut(|factory| {
         let info = factory.info(instruction);

@@ -28,7 +28,7 @@ const CYCLES: [f64; 3] = [0.5, 0.2, 2.0];
 
 /// What was sampled in a load's basic block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// Instructions at which a sample means that the core waited for nothing in memory.
     pub instructions: u64,
     /// Samples there.
@@ -37,7 +37,7 @@ pub struct Beside {
 
 /// Cycles that the core waits for a load each time it runs, from the samples of that and those
 /// beside it. `sharp` is the share of a known load's samples that land right behind it.
-pub fn stall_each(stalled: u64, beside: Beside, sharp: Estimate) -> Estimate {
+pub(crate) fn stall_each(stalled: u64, beside: Beside, sharp: Estimate) -> Estimate {
     let [usual, least, most] = CYCLES;
     let instructions = beside.instructions.max(1) as f64;
     let astray = |sharp: f64| stalled as f64 * (1.0 / sharp.clamp(0.1, 1.0) - 1.0);
@@ -55,7 +55,7 @@ pub fn stall_each(stalled: u64, beside: Beside, sharp: Estimate) -> Estimate {
 /// The same, of a load whose latency is known: the core waits no longer for it than it takes, but
 /// for what a stall takes to be seen and undone. `ticks_a_ns` is taken for the clock of the core,
 /// which may be half as fast again.
-pub fn bounded(each: Estimate, latency_ns: Estimate, ticks_a_ns: f64) -> Estimate {
+pub(crate) fn bounded(each: Estimate, latency_ns: Estimate, ticks_a_ns: f64) -> Estimate {
     const FASTER: f64 = 1.5;
     let most = latency_ns.scaled(ticks_a_ns);
     let value = each.value.min(most.value);

@@ -15,9 +15,9 @@
 
 pub(crate) mod annotate;
 pub(crate) mod calls;
-pub mod cause;
+pub(crate) mod cause;
 pub(crate) mod dependence;
-pub mod each;
+pub(crate) mod each;
 pub(crate) mod made_code;
 pub(crate) mod names;
 pub(crate) mod source;

@@ -7,7 +7,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
 /// An address that a sample's registers tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataAddress {
+pub(crate) enum DataAddress {
     /// What the load read.
     Read(u64),
     /// The load replaced its own base by what it loaded, as the step along a list does: what it
@@ -18,21 +18,21 @@ pub enum DataAddress {
 }
 
 impl DataAddress {
-    pub fn address(self) -> u64 {
+    pub(crate) fn address(self) -> u64 {
         match self {
             Self::Read(address) | Self::Next(address) | Self::Base(address) => address,
         }
     }
 
     /// Whether the address is one that is read, this time or the next.
-    pub fn is_exact(self) -> bool {
+    pub(crate) fn is_exact(self) -> bool {
         !matches!(self, Self::Base(_))
     }
 }
 
 /// Why no address is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoAddress {
+pub(crate) enum NoAddress {
     /// The instruction itself changed a register that the address was made of.
     Overwritten,
     /// Relative to a segment's base, which samples do not hold: thread-local data.
@@ -45,7 +45,7 @@ pub enum NoAddress {
 const LEAST_BASE: u64 = 0x10000;
 
 /// The address that `load` read. `registers` are those behind it.
-pub fn data_address(load: &Instruction, registers: &Registers) -> Result<DataAddress, NoAddress> {
+pub(crate) fn data_address(load: &Instruction, registers: &Registers) -> Result<DataAddress, NoAddress> {
     let memory = one_operand(load)?;
     let sum = sum(load, &memory, registers, load.next_ip())?;
     let changed = |register| register != Register::None && writes(load, register);

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit, middle_sorted};
 
 /// Cache lines of every x86-64 processor, in bytes.
-pub const LINE_BYTES: u64 = 64;
+pub(crate) const LINE_BYTES: u64 = 64;
 /// Fewer samples than this say nothing about an area.
 const LEAST_SAMPLES: usize = 16;
 
@@ -28,7 +28,7 @@ const LONGEST_STEP: u64 = 4096;
 
 /// The bytes that these addresses are spread over, with a 95% interval; without an upper end
 /// (infinite) where no line repeats. `step` is from one address to the next, if they are a stream.
-pub fn footprint_bytes(addresses: &[u64], step: Option<i64>) -> Option<Estimate> {
+pub(crate) fn footprint_bytes(addresses: &[u64], step: Option<i64>) -> Option<Estimate> {
     match step.map(i64::unsigned_abs) {
         Some(step) if (1..LONGEST_STEP).contains(&step) => of_stream(addresses, step),
         _ => spread(&without_hot(addresses)),

@@ -21,7 +21,7 @@ pub struct CacheSizes {
 
 /// A level with the reason for it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub(crate) struct Judged {
     pub level: Level,
     /// Neither L1 nor L2 serves it, even where the level is not resolved.
     pub beyond_l2: bool,
@@ -34,7 +34,7 @@ pub struct Judged {
 
 /// The level that serves loads of these addresses; `step` is from one to the next, if they are a
 /// stream.
-pub fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -> Judged {
+pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -> Judged {
     let judged = |level, beyond_l2, because, footprint| Judged {
         level,
         beyond_l2,
@@ -80,7 +80,7 @@ impl Judged {
     /// Only a chain's next address is not known so early; `is_alone` tells that no other chain is
     /// in its loop, in which the core would go ahead while this one waits.
     #[must_use]
-    pub fn with_probes(self, seen: Option<&Latency>, threads: usize, is_alone: bool) -> Self {
+    pub(crate) fn with_probes(self, seen: Option<&Latency>, threads: usize, is_alone: bool) -> Self {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;

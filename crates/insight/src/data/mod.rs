@@ -15,10 +15,10 @@
 //! several threads do to the same lines is in `sharing`.
 
 pub(crate) mod contexts;
-pub mod data_address;
-pub mod footprint;
-pub mod level;
+pub(crate) mod data_address;
+pub(crate) mod footprint;
+pub(crate) mod level;
 pub(crate) mod object_stalls;
-pub mod objects;
-pub mod pattern;
+pub(crate) mod objects;
+pub(crate) mod pattern;
 pub(crate) mod site_names;

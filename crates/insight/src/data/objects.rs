@@ -13,7 +13,7 @@ use units::{Avma, Bytes, Svma};
 
 /// An object: what data an address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Object {
+pub(crate) struct Object {
     pub name: String,
     /// Where it is known.
     pub bytes: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Object {
 
 /// What is known of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub(crate) enum Found {
     /// A variable or an area.
     Object(Object),
     /// An allocation of a kind of which all are known.
@@ -38,7 +38,7 @@ pub enum Found {
 }
 
 /// What a module says of its variables.
-pub struct Variables<'d> {
+pub(crate) struct Variables<'d> {
     image: &'d Image<'d>,
     symbols: DataSymbols<'d>,
     name: String,
@@ -46,13 +46,13 @@ pub struct Variables<'d> {
 
 impl<'d> Variables<'d> {
     /// `name` is the module's file name.
-    pub fn of(image: &'d Image<'d>, debug: Option<&Image<'d>>, name: &str) -> Self {
+    pub(crate) fn of(image: &'d Image<'d>, debug: Option<&Image<'d>>, name: &str) -> Self {
         Self { image, symbols: DataSymbols::of(image, debug), name: name.to_owned() }
     }
 }
 
 /// The objects of all processes, as far as mappings and symbols tell.
-pub struct Objects<'t, 'd> {
+pub(crate) struct Objects<'t, 'd> {
     pub(crate) tally: &'t Tally,
     /// By the number of their mapped file.
     variables: HashMap<u32, Variables<'d>>,
@@ -68,7 +68,7 @@ impl<'t, 'd> Objects<'t, 'd> {
     }
 
     /// What holds the address that a sample's load read.
-    pub fn found(&self, kept: &Kept, address: Avma) -> Found {
+    pub(crate) fn found(&self, kept: &Kept, address: Avma) -> Found {
         const RSP: usize = 4;
         let sample = &kept.sample;
         let stack_pointer = sample.registers.map_or(0, |registers| registers.general[RSP]);

@@ -10,7 +10,7 @@ use records::profile::Pattern;
 
 /// An address with the thread and the time of its sample.
 #[derive(Clone, Copy, Debug)]
-pub struct Timed {
+pub(crate) struct Timed {
     pub thread: u32,
     pub time_ns: u64,
     pub address: DataAddress,
@@ -21,7 +21,7 @@ const STEADY: f64 = 0.8;
 /// Fewer steps tell nothing.
 const LEAST_STEPS: usize = 16;
 
-pub fn pattern(samples: &[Timed]) -> Pattern {
+pub(crate) fn pattern(samples: &[Timed]) -> Pattern {
     if samples.iter().any(|sample| matches!(sample.address, DataAddress::Next(_))) {
         return Pattern::Chain;
     }

@@ -1,6 +1,7 @@
 //! The record of a run: the figures of all the other folders, and what to do about the waiting.
 //!
 //! ```text
+//! weights   the cache sizes, latencies and costs of this machine
 //! run       what is known of a run beside its samples
 //! advice    what to do about the waiting, by its figures
 //! record    the record, put together from those
@@ -14,6 +15,7 @@
 pub(crate) mod advice;
 pub(crate) mod clock;
 pub(crate) mod hardware;
-pub mod profile;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod run;
+pub(crate) mod weights;

@@ -89,7 +89,7 @@ impl Timing {
 
 /// What a load's probes say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Latency {
+pub(crate) struct Latency {
     pub probes: u64,
     pub mean_ns: Estimate,
     /// The same of those whose line was not in L1 yet.
@@ -114,7 +114,7 @@ pub(super) const BETWEEN_BURSTS_NS: u64 = 300_000;
 const Z: f64 = 1.959_964;
 
 /// The latency that these probes of a load saw.
-pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
+pub(crate) fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
     let again: Vec<u32> = probes.iter().map(|p| p.ticks.1).filter(|&ticks| ticks > 0).collect();
     if again.len() < LEAST_PROBES {
         return None;
@@ -161,7 +161,7 @@ pub fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
 /// from memory, does not count. Nor can they tell the whole of a walk of the page table, which a
 /// core begins before it stops: what goes to memory takes as long as reads take that go over as
 /// much memory in no order, or as probes say where that is more. `false`: by the level.
-pub fn of_load(
+pub(crate) fn of_load(
     seen: Option<&Latency>,
     level: Level,
     pattern: Pattern,

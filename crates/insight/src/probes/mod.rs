@@ -7,6 +7,9 @@
 //! stride       how far apart the addresses are that it reads one after the other
 //! ```
 
-pub mod latency;
-pub mod stride;
-pub mod target;
+pub(crate) mod latency;
+pub(crate) mod stride;
+pub(crate) mod target;
+
+pub use latency::{Latencies, Timing, usual_ticks};
+pub use target::{Operand, Part, targets};

@@ -12,7 +12,7 @@ const LEAST_STEPS: usize = 16;
 
 /// The step from one address to the next in bytes, which may be negative; `None` if there is no
 /// usual one, or if it stays where it is.
-pub fn stride(probes: &[Probe]) -> Option<i64> {
+pub(crate) fn stride(probes: &[Probe]) -> Option<i64> {
     let mut ordered: Vec<&Probe> = probes.iter().collect();
     ordered.sort_by_key(|probe| (probe.kept.sample.thread, probe.kept.sample.time_ns));
     let is_next = |pair: &&[&Probe]| {

@@ -103,10 +103,10 @@ impl Near {
 }
 
 /// The allocations that a sample's registers point to, as many as there is space for.
-pub type AllNear = [Near; 4];
+pub(crate) type AllNear = [Near; 4];
 
 /// The one of these that holds an address.
-pub fn holder(near: &AllNear, address: u64) -> Option<&Near> {
+pub(crate) fn holder(near: &AllNear, address: u64) -> Option<&Near> {
     near.iter().find(|near| near.holds(address))
 }
 
@@ -165,7 +165,7 @@ pub struct Heaps {
 /// Of this number of processes that ended it is kept which small allocations they had.
 const MOST_ENDED: usize = 1024;
 /// More allocations than this are not kept at a time: 16 MiB.
-pub const MOST_LIVE: usize = 256 << 10;
+pub(crate) const MOST_LIVE: usize = 256 << 10;
 
 impl Default for Heaps {
     fn default() -> Self {

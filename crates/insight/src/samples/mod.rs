@@ -17,13 +17,21 @@
 //! Whatever has to be known before a sample is forgotten belongs here. It runs beside the program,
 //! so its memory is bounded, and it decodes no code.
 
-pub mod accesses;
-pub mod address_space;
+pub(crate) mod accesses;
+pub(crate) mod address_space;
 pub(crate) mod areas;
-pub mod heap;
+pub(crate) mod heap;
 pub(crate) mod makers;
-pub mod registers;
-pub mod sites;
-pub mod stacks;
-pub mod tally;
-pub mod unwind;
+pub(crate) mod registers;
+pub(crate) mod sites;
+pub(crate) mod stacks;
+pub(crate) mod tally;
+pub(crate) mod unwind;
+
+pub use accesses::{Access, AccessKind, Translation};
+pub use address_space::{AddressSpace, MappedId, Mapping, Place};
+pub use heap::Allocated;
+pub use registers::Registers;
+pub use sites::SiteId;
+pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Tally};
+pub use unwind::{Calls, UnwindTables, Unwinder};

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-pub const ROOT: NodeId = NodeId(0);
+pub(crate) const ROOT: NodeId = NodeId(0);
 
 /// A frame as called by the frame of its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

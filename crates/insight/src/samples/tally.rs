@@ -186,6 +186,12 @@ impl Tally {
         &self.mapped[id.0 as usize]
     }
 
+    /// The processes that were sampled, with their ids.
+    pub fn sampled(&self) -> impl Iterator<Item = (u32, &Process)> {
+        let seen = self.processes.iter().map(|(id, process)| (*id, process));
+        seen.filter(|(_, process)| !process.threads.is_empty())
+    }
+
     /// Counts a load or store that the hardware sampled.
     pub fn count_access(&mut self, access: &Access) {
         let process = self.processes.entry(access.process).or_default();

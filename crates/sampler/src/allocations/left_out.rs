@@ -2,14 +2,13 @@
 
 use super::preload::{Preload, refused};
 use super::recorded::Recorded;
-use insight::samples::tally::Tally;
+use insight::samples::Tally;
 use records::run::Refused;
 
 /// What was not told of allocations.
 pub(crate) fn of(preload: &Preload, recorded: &Recorded, tally: &Tally) -> Vec<Refused> {
     let mut left_out = Vec::new();
-    let sampled: Vec<u32> =
-        tally.processes.iter().filter(|(_, p)| !p.threads.is_empty()).map(|(id, _)| *id).collect();
+    let sampled: Vec<u32> = tally.sampled().map(|(id, _)| id).collect();
     let count_of = |what: &str, count: usize| format!("{what} {count} of {} processes", sampled.len());
     let own = sampled.iter().filter(|process| recorded.not_interposed.contains(process)).count();
     if own > 0 {

@@ -11,7 +11,7 @@ use crate::request::{Request, Subject};
 use heap::layout::VARIABLE;
 use heap::library::RECORDER;
 use image::elf::bytes::{u16_at, u32_at, u64_at};
-use insight::samples::tally::Tally;
+use insight::samples::Tally;
 use records::run::Refused;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use std::ffi::{CString, OsStr, OsString};

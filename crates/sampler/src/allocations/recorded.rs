@@ -2,11 +2,7 @@
 
 use super::region::{Copied, Region, Told, What};
 use crate::files;
-use insight::samples::address_space::{MappedId, Place};
-use insight::samples::heap::Allocated;
-use insight::samples::sites::SiteId;
-use insight::samples::tally::{Sample, Tally};
-use insight::samples::unwind::Unwinder;
+use insight::samples::{Allocated, MappedId, Place, Sample, SiteId, Tally, Unwinder};
 use std::collections::{HashMap, HashSet, VecDeque};
 use units::Avma;
 

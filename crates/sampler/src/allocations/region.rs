@@ -6,7 +6,7 @@
 use crate::perf::open::now_ns;
 use heap::clock::layout::Clock;
 use heap::layout::{self, Probe, Region as Memory, SLOTS, STACK_BYTES, STACKS, kind, region_bytes, state};
-use insight::samples::registers::Registers;
+use insight::samples::Registers;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

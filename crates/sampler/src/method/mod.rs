@@ -23,7 +23,7 @@ use crate::probes::calibrate::ProbeCalibration;
 use crate::recorder::Recorder;
 use crate::request::{Request, SampleError};
 use crate::signals::reader::Reader;
-use insight::samples::tally::Tally;
+use insight::samples::Tally;
 use records::profile::{Backend, Calibration, Sampling};
 use records::run::Refused;
 use std::time::Duration;

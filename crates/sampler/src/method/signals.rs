@@ -13,7 +13,7 @@ use crate::signals::calibration::{Found, calibrate};
 use crate::signals::left_out;
 use crate::signals::reader::Reader;
 use crate::target::{cpu_time_of, cpu_time_of_children};
-use insight::samples::tally::Tally;
+use insight::samples::Tally;
 use records::profile::{Backend, Calibration, Sampling};
 use records::run::Refused;
 use std::sync::atomic::Ordering::Relaxed;

@@ -7,9 +7,7 @@ use crate::perf_data::records::{RawRecord, in_order, kind};
 use crate::perf_data::role::Role;
 use crate::perf_data::sample::{RawSample, user_part};
 use image::elf::bytes::{u32_at, u64_at};
-use insight::samples::accesses::Access;
-use insight::samples::registers::Registers;
-use insight::samples::tally::Sample;
+use insight::samples::{Access, Registers, Sample};
 use records::profile::Backend;
 use units::Avma;
 

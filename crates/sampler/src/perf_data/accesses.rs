@@ -5,7 +5,7 @@ use super::ibs::IbsOp;
 use super::role::Role;
 use super::sample::RawSample;
 use super::spe::SpeRecord;
-use insight::samples::accesses::Access;
+use insight::samples::Access;
 use units::Avma;
 
 /// The access that a sample is; `None` if it was none, or nothing is told of it.
@@ -59,7 +59,7 @@ pub(super) fn of_spe(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use insight::samples::accesses::AccessKind;
+    use insight::samples::AccessKind;
     use records::profile::Level;
     use testkit::perf_data::ibs_raw;
 

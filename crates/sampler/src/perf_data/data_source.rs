@@ -1,6 +1,6 @@
 //! `PERF_SAMPLE_DATA_SRC`: what an access was, and what served it, as the kernel says for all PMUs.
 
-use insight::samples::accesses::{AccessKind, Translation};
+use insight::samples::{AccessKind, Translation};
 use records::profile::Level;
 
 /// The word that samples hold.

@@ -7,7 +7,7 @@
 //! ```
 
 use image::elf::cursor::Cursor;
-use insight::samples::accesses::{AccessKind, Translation};
+use insight::samples::{AccessKind, Translation};
 use records::profile::Level;
 
 /// An operation that accessed memory.

@@ -43,7 +43,7 @@ use ::records::run::Refused;
 use attributes::DescribedEvent;
 use container::Recording;
 use counting::Counted;
-use insight::data::level::CacheSizes;
+use insight::CacheSizes;
 use role::Role;
 use std::io::Read;
 use std::path::Path;
@@ -157,7 +157,6 @@ fn is_recorded_here(recording: &Recording<'_>, request: &FileRequest<'_>) -> boo
 
 fn program(recording: &Recording<'_>, counted: &Counted, request: &FileRequest<'_>) -> ProfiledProgram {
     let facts = &recording.facts;
-    let processes = &counted.tally.processes;
     ProfiledProgram {
         command: Vec::new(),
         pid: None,
@@ -168,8 +167,8 @@ fn program(recording: &Recording<'_>, counted: &Counted, request: &FileRequest<'
             processor: Some(facts.processor.clone()).filter(|name| !name.is_empty()),
         }),
         ended: ProgramEnd::Unknown,
-        processes: processes.values().filter(|process| !process.threads.is_empty()).count(),
-        threads: processes.values().map(|process| process.threads.len()).sum(),
+        processes: counted.tally.sampled().count(),
+        threads: counted.tally.sampled().map(|(_, process)| process.threads.len()).sum(),
     }
 }
 

@@ -11,7 +11,7 @@
 
 use super::attributes::{Attributes, field};
 use image::elf::cursor::Cursor;
-use insight::samples::registers::Registers;
+use insight::samples::Registers;
 use units::Avma;
 
 /// What a sample holds, as far as it is used. What its event does not sample is zero or empty.

@@ -11,7 +11,7 @@
 //! 98..9f counter b0..b7 address  20..23, then one of both: the same with a longer index
 //! ```
 
-use insight::samples::accesses::{AccessKind, Translation};
+use insight::samples::{AccessKind, Translation};
 use records::profile::Level;
 
 /// A sampled load or store.

@@ -5,7 +5,7 @@ use super::records::kind;
 use super::role::is_neoverse;
 use super::{accesses, spe};
 use image::elf::cursor::Cursor;
-use insight::samples::accesses::Access;
+use insight::samples::Access;
 use std::collections::HashMap;
 
 /// All accesses that are traced. Those whose time is not told come last: after all mappings.

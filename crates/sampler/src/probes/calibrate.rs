@@ -10,7 +10,7 @@ use crate::chain::{Chain, thread_cpu_time};
 use crate::perf::open::open_breakpoint;
 use heap::layout::NO_REGISTER;
 use heap::probe::{General, probe};
-use insight::probes::latency::usual_ticks;
+use insight::probes::usual_ticks;
 use lab::rng::Rng;
 use lab::stats::median_interval;
 use std::ptr::null_mut;

@@ -8,7 +8,7 @@
 
 use crate::partly::Partly;
 use image::Image;
-use insight::samples::tally::{Mapped, Tally};
+use insight::samples::{Mapped, Tally};
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;

@@ -2,9 +2,8 @@
 
 use super::{Armed, ThreadId};
 use crate::files;
-use insight::probes::target::{Operand, targets};
-use insight::samples::address_space::{AddressSpace, MappedId, Place};
-use insight::samples::tally::{PROBES_OF_LOAD, Tally};
+use insight::probes::{Operand, targets};
+use insight::samples::{AddressSpace, MappedId, PROBES_OF_LOAD, Place, Tally};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Avma, FileOffset};
 

@@ -21,7 +21,7 @@ use crate::method::{Ended, Method, Probing};
 use crate::probes::{Allowance, Probes};
 use crate::request::{Backend, Request, SampleError, Subject};
 use crate::target::{cpu_time_of_children, told_by};
-use insight::probes::latency::Timing;
+use insight::probes::Timing;
 use lab::stop::Stop;
 use records::profile::{Calibration, Profile};
 use std::time::{Duration, Instant};

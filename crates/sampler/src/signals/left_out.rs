@@ -3,7 +3,7 @@
 use super::calibration::Found;
 use super::reader::Reader;
 use crate::allocations::region::Region;
-use insight::samples::tally::Tally;
+use insight::samples::Tally;
 use records::run::Refused;
 use std::sync::atomic::Ordering::Relaxed;
 
