@@ -4,6 +4,7 @@
 //! Asked of commits behind [`BASE`] only; what was committed before is not rewritten. Without git,
 //! or in a clone that does not have it, the rule is skipped, and says so.
 
+use crate::pages::verbs;
 use crate::{none, root};
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,13 +23,6 @@ fn folders(of: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(root().join(of)).expect(of).flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-}
-
-/// The verbs, by their man pages.
-fn verbs() -> BTreeSet<String> {
-    let pages = fs::read_dir(root().join("docs/man")).expect("docs/man").flatten();
-    let verb = |page: &str| page.strip_prefix("gleaner-")?.strip_suffix(".1").map(str::to_owned);
-    pages.filter_map(|page| verb(&page.file_name().to_string_lossy())).collect()
 }
 
 fn areas() -> BTreeSet<String> {

@@ -11,7 +11,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// The verbs, by their help texts.
-fn verbs() -> Vec<String> {
+pub(crate) fn verbs() -> Vec<String> {
     let pages = fs::read_dir(root().join("crates/cli/tests/help")).expect("help texts");
     let names = pages.map(|page| page.expect("an entry").file_name().to_string_lossy().into_owned());
     let mut verbs: Vec<String> = names
