@@ -84,9 +84,9 @@ fi
 
 # What reads tables, checks a manifest, and reads gauges; and what reads topologies.
 need hwloc-info hwloc-nox "exports for hwloc" || true
-if need python3 python3 "tables in DuckDB, gauges, the Kubernetes manifest"; then
-    scripts/python-readers.sh "$GLEANER_READERS/python" duckdb==2.0.1 prometheus-client==0.26.0 kubernetes-validate==1.37.0 ||
-        skipped+=("tables in DuckDB, gauges, the Kubernetes manifest: their packages cannot be had from PyPI (Debian: apt install python3-venv)")
+if need python3 python3 "schemas, tables in DuckDB, gauges, the Kubernetes manifest"; then
+    scripts/python-readers.sh "$GLEANER_READERS/python" duckdb==2.0.1 prometheus-client==0.26.0 kubernetes-validate==1.37.0 jsonschema==4.26.0 ||
+        skipped+=("schemas, tables in DuckDB, gauges, the Kubernetes manifest: their packages cannot be had from PyPI (Debian: apt install python3-venv)")
 fi
 
 if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi

@@ -184,7 +184,7 @@ mod tests {
                 |seconds| Round { alone_seconds: 1.0, together_seconds: seconds, own: 1.0, others: 1.0 };
             verdict(&HarvestFigures::of(&together_seconds.map(round)))
         };
-        assert!(verdict([1.4, 1.6]).contains("lost to waiting"));
+        assert!(verdict([1.4, 1.6]).contains("waiting had cost"));
         assert!(verdict([2.1, 2.5]).contains("did not pay"));
         assert!(verdict([1.8, 2.2]).contains("not resolved"));
     }

@@ -3,21 +3,10 @@
 
 use serde_json::Value;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+pub(super) use testkit::python_reader as python;
 use testkit::text;
-
-/// The interpreter with the readers, if they are installed.
-pub(super) fn python() -> Option<PathBuf> {
-    let readers = std::env::var_os("GLEANER_READERS").map(PathBuf::from);
-    let readers = readers.unwrap_or_else(|| testkit::root().join("target/readers"));
-    let python = readers.join("python/bin/python");
-    if !python.exists() {
-        eprintln!("skipped: no readers in Python here (scripts/test.sh installs them)");
-        return None;
-    }
-    Some(python)
-}
 
 /// What a program prints, given this on its standard input.
 #[track_caller]
