@@ -17,6 +17,8 @@ mod degraded;
 mod early_libraries;
 mod edges;
 mod export;
+// Its databases read Parquet: without it nothing asks them.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, unused_imports))]
 mod fleet;
 mod front_door;
 mod gains;
