@@ -115,7 +115,7 @@ install:
 	install -D -m 755 $(TARGET)/release/gleaner $(DESTDIR)$(PREFIX)/bin/gleaner
 	@if command -v strip >/dev/null; then strip $(DESTDIR)$(PREFIX)/bin/gleaner; \
 	  else echo "make install: no strip (binutils): gleaner keeps its debug information, 100 MB" >&2; fi
-	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && mkdir "$$made/man" && \
 	  $(TARGET)/release/gleaner generate man "$$made/man" && \
 	  $(TARGET)/release/gleaner generate completions "$$made" && \
 	  install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 "$$made"/man/*.1 && \
