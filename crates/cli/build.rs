@@ -5,7 +5,7 @@
 //! itself is built for.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
@@ -13,7 +13,9 @@ fn main() {
     // panics read them compressed.
     println!("cargo::rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates/").to_owned();
+    // Asked when it runs: checkouts that share a target directory share the built script.
+    let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
+    let crates = own.parent().expect("crates/");
     let sources = crates.parent().expect("the workspace").join("programs/tour");
     println!("cargo::rerun-if-changed={}", sources.display());
     println!("cargo::rerun-if-changed=build.rs");
