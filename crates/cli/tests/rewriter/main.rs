@@ -13,7 +13,7 @@
 //!
 //! | variable | what is run |
 //! |---|---|
-//! | `GLEANER_MATRIX=all` | all variants of each program, not only enough to meet each pair |
+//! | `GLEANER_MATRIX=all` | all variants of each program, not a quarter of them |
 //! | `GLEANER_VARIANTS=gcc-O2,static` | variants with one of these words in their names |
 //! | `GLEANER_RANDOM=5000` | that count of random programs |
 

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const HEADERS: &str = "/usr/include/csmith";
-/// Of these some hundred end; each compiler, level and shape comes up.
-const SEEDS: u64 = 120;
-pub(crate) const BATCH: u64 = 10;
+/// Each compiler, level and shape comes up.
+const SEEDS: u64 = 64;
+pub(crate) const BATCH: u64 = 8;
 /// Small programs: many shapes of code rather than much of it.
 const OPTIONS: [&str; 8] =
     ["--max-funcs", "5", "--max-block-depth", "3", "--max-block-size", "4", "--max-expr-complexity", "6"];

@@ -1,9 +1,9 @@
 //! The ways a program is built: compilers × levels × shapes.
 //!
-//! A program is built in enough of them that each pair (a compiler with a level, a compiler with a
-//! shape, a level with a shape) is met: half of the product. Which half differs from program to
-//! program, so all of the product is met by some program. Of the static variants one is poisoned:
-//! each holds the whole C library, and poisoning and proving that is most of all the work.
+//! A program is built in enough of them that each compiler meets each level and each shape: a
+//! quarter of the product. Which quarter differs from program to program, so all of the product is
+//! met by some program. Of the static variants one is poisoned: each holds the whole C library, and
+//! poisoning and proving that is most of all the work.
 //! `GLEANER_MATRIX=all` takes the whole product of variants and modes for each program.
 //!
 //! To add one: an entry in [`COMPILERS`], [`LEVELS`] or [`Shape::ALL`].
@@ -123,7 +123,8 @@ pub(crate) struct Matrix {
 /// How much of the product of compilers, levels and shapes is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breadth {
-    /// What takes each pair; a number by which programs differ in what is preferred.
+    /// What takes each pair with a compiler; a number by which programs differ in what is
+    /// preferred.
     Pairs(usize),
     All,
 }
@@ -144,19 +145,24 @@ impl Breadth {
 /// One variant by its numbers in [`COMPILERS`], [`LEVELS`] and [`Shape::ALL`].
 type Indices = [usize; 3];
 
-/// Of these variants enough that each pair of two numbers that any of them has is met. Those that
-/// share what is compiled (position-independent or not) are taken together.
-fn pairs(all: &[Indices], half: usize) -> Vec<Indices> {
-    let of =
-        |[compiler, level, shape]: Indices| [(0, compiler, level), (1, compiler, shape), (2, level, shape)];
-    let preferred = |&[compiler, level, shape]: &Indices| {
-        (compiler + level + usize::from(Shape::ALL[shape].is_pie())) % 2 == half
-    };
+/// A compiler with a level, and a compiler with a shape.
+fn pairs_of([compiler, level, shape]: Indices) -> [(bool, usize, usize); 2] {
+    [(false, compiler, level), (true, compiler, shape)]
+}
+
+/// How many parts the product is shared out to.
+const QUARTERS: usize = 4;
+
+/// Of these variants enough that each pair with a compiler that any of them has is met: one shape
+/// for each level, another one by the other compiler.
+fn pairs(all: &[Indices], quarter: usize) -> Vec<Indices> {
+    let preferred =
+        |&[compiler, level, shape]: &Indices| (level + 2 * compiler + quarter) % QUARTERS == shape;
     let mut chosen: Vec<Indices> = all.iter().copied().filter(preferred).collect();
-    // Where a program leaves out variants, pairs may be left that only the other half has.
+    // Where a program leaves out variants, pairs may be left that only the other quarters have.
     for &other in all {
-        let met = |pair: &(usize, usize, usize)| chosen.iter().any(|&variant| of(variant).contains(pair));
-        if !of(other).iter().all(met) {
+        let met = |pair: &(bool, usize, usize)| chosen.iter().any(|&v| pairs_of(v).contains(pair));
+        if !pairs_of(other).iter().all(met) {
             chosen.push(other);
         }
     }
@@ -174,7 +180,7 @@ fn narrow(groups: &mut Vec<Group>, breadth: Breadth) {
     };
     let all: Vec<Indices> =
         groups.iter().flat_map(|group| group.shapes.iter().map(|&shape| indices(group, shape))).collect();
-    let chosen = pairs(&all, turn % 2);
+    let chosen = pairs(&all, turn % QUARTERS);
     for group in groups.iter_mut() {
         let of = group.clone();
         group.shapes.retain(|&shape| chosen.contains(&indices(&of, shape)));
@@ -182,7 +188,7 @@ fn narrow(groups: &mut Vec<Group>, breadth: Breadth) {
     groups.retain(|group| !group.shapes.is_empty());
     let statics = groups.iter_mut().filter(|group| group.shapes.contains(&Shape::Static));
     let statics: Vec<&mut Group> = statics.collect();
-    let poisoned = turn / 2 % statics.len().max(1);
+    let poisoned = turn / QUARTERS % statics.len().max(1);
     for (_, group) in statics.into_iter().enumerate().filter(|(index, _)| *index != poisoned) {
         group.not_poisoned.push(Shape::Static);
     }
@@ -232,29 +238,27 @@ pub(crate) fn matrix(program: &Directives, wanted: &[String], breadth: Breadth) 
     Matrix { groups, lacking }
 }
 
-/// What is taken of the whole product, and of one that lacks some: each pair is met, by half of the
-/// variants.
+/// What is taken of the whole product, and of one that lacks some: each pair with a compiler is
+/// met, and programs share out the product among them.
 pub(crate) fn pairs_are_met() -> Result<(), String> {
-    let of =
-        |[compiler, level, shape]: Indices| [(0, compiler, level), (1, compiler, shape), (2, level, shape)];
     let product: Vec<Indices> = (0..32).map(|n| [n / 16, n / 4 % 4, n % 4]).collect();
-    let met = |variants: &[Indices]| -> BTreeSet<_> { variants.iter().flat_map(|&v| of(v)).collect() };
+    let met = |variants: &[Indices]| -> BTreeSet<_> { variants.iter().flat_map(|&v| pairs_of(v)).collect() };
     let gcc_only: Vec<Indices> = product.iter().copied().filter(|v| v[0] == 0).collect();
     let pie_only: Vec<Indices> = product.iter().copied().filter(|v| v[2] == 0).collect();
     let not_clang_static: Vec<Indices> = product.iter().copied().filter(|v| v[0] == 0 || v[2] != 3).collect();
-    for half in [0, 1] {
-        for (all, most) in [(&product, 16), (&gcc_only, 16), (&pie_only, 8), (&not_clang_static, 18)] {
-            let chosen = pairs(all, half);
+    for quarter in 0..QUARTERS {
+        for (all, most) in [(&product, 8), (&gcc_only, 4), (&pie_only, 8), (&not_clang_static, 8)] {
+            let chosen = pairs(all, quarter);
             if chosen.len() > most || met(&chosen) != met(all) {
-                return Err(format!("half {half} of {all:?}: {chosen:?}"));
+                return Err(format!("quarter {quarter} of {all:?}: {chosen:?}"));
             }
         }
     }
-    let (one, other) = (pairs(&product, 0), pairs(&product, 1));
-    if product.iter().all(|v| one.contains(v) != other.contains(v)) {
+    let quarters: BTreeSet<Indices> = (0..QUARTERS).flat_map(|quarter| pairs(&product, quarter)).collect();
+    if quarters.len() == product.len() {
         return Ok(());
     }
-    Err(format!("the halves are no halves: {one:?}, {other:?}"))
+    Err(format!("the quarters do not make the product: {quarters:?}"))
 }
 
 fn cpu_has(feature: &str) -> bool {

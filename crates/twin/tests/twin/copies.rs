@@ -20,7 +20,7 @@ struct Sample {
 
 /// One program in this count is static, with the whole C library: the same in each, and most of the
 /// work.
-const STATIC_EVERY: usize = 10;
+const STATIC_EVERY: usize = 25;
 
 /// Programs in every shape of file, each in every mode: made once for all tests.
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
