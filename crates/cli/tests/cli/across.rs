@@ -140,7 +140,12 @@ int main(int argc, char **argv) {
 "#;
 
 /// What a scavenger prints alone and harvested, beside a primary on the same CPU, and the record.
-fn harvested(flags: &[&str], what: &str, rounds: &str) -> (String, String, serde_json::Value) {
+fn harvested(
+    flags: &[&str],
+    libraries: &str,
+    what: &str,
+    rounds: &str,
+) -> (String, String, serde_json::Value) {
     let place = Place::uncompiled(SOURCE, env!("CARGO_BIN_EXE_gleaner"));
     assert!(place.compile("cc", "p", &[&["-O1", "-fcf-protection"], flags].concat()));
     assert!(place.compile_other("cc", "primary", &["-O1"], CHASE_UNTIL_END));
@@ -148,7 +153,7 @@ fn harvested(flags: &[&str], what: &str, rounds: &str) -> (String, String, serde
     let scavenger = format!("./p {what} {rounds}");
     let _cpu = first_cpu();
     let mut harvest = testkit::on_one_processor(&place.command(env!("CARGO_BIN_EXE_gleaner")));
-    harvest.args(["harvest", "-q", "--max-slowdown", "30%"]);
+    harvest.args(["harvest", "-q", "--assume-costs", "--max-slowdown", "30%", "--libraries", libraries]);
     harvest.args(["--record", "run.json", "--scavenger-out", "out", "--scavenger", &scavenger]);
     let output = harvest.args(["--", "./primary", "out"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -169,7 +174,7 @@ fn visits(record: &serde_json::Value) -> f64 {
 #[test]
 fn calls_by_address_stay_aboard() {
     const ROUNDS: u64 = 200_000;
-    let (alone, harvested, record) = harvested(&[], "forms", &ROUNDS.to_string());
+    let (alone, harvested, record) = harvested(&[], "none", "forms", &ROUNDS.to_string());
     assert_eq!(harvested, alone);
     // Each round makes sixteen calls.
     assert!(record["scavengers"][0]["times"]["aboard"]["value"].as_f64().unwrap() > 0.0, "{record}");
@@ -178,7 +183,7 @@ fn calls_by_address_stay_aboard() {
 
 #[test]
 fn system_calls_are_visits() {
-    let (alone, harvested, record) = harvested(&[], "calls", "50000");
+    let (alone, harvested, record) = harvested(&[], "all", "calls", "50000");
     assert_eq!(harvested, alone);
     assert!(visits(&record) > 50.0, "{record}");
     assert!(record["scavengers"][0]["times"]["lent"]["value"].as_f64().unwrap() > 0.0, "{record}");
@@ -195,7 +200,7 @@ fn system_calls_are_visits() {
 fn interpreters_stay_aboard_from_one_operation_to_the_next() {
     const ROUNDS: u64 = 50_000;
     for flags in [&["-fpie", "-pie"][..], &["-fno-pie", "-no-pie"], &["-O2", "-fpie", "-pie"]] {
-        let (alone, harvested, record) = harvested(flags, "operations", &ROUNDS.to_string());
+        let (alone, harvested, record) = harvested(flags, "none", "operations", &ROUNDS.to_string());
         assert_eq!(harvested, alone, "{flags:?}");
         assert!(record["scavengers"][0]["times"]["aboard"]["value"].as_f64().unwrap() > 0.0, "{record}");
         // Ten times as many rounds of eight operations and two calls.
@@ -219,9 +224,9 @@ fn an_interpreter_is_a_primary_that_yields_in_its_operations() {
         output.stdout
     };
     let alone = gleaner(&["profile", "-q", "--no-probes", "-o", "p.json"]);
-    let guest = ["--max-slowdown", "30%", "--scavenger", "./guest nowhere"];
-    let harvested =
-        gleaner(&[&["harvest", "-q", "--profile", "p.json", "--record", "run.json"][..], &guest].concat());
+    let guest = ["--assume-costs", "--max-slowdown", "30%", "--scavenger", "./guest nowhere"];
+    let harvest = ["harvest", "-q", "--libraries", "none", "--profile", "p.json", "--record", "run.json"];
+    let harvested = gleaner(&[&harvest[..], &guest].concat());
     assert_eq!(String::from_utf8(harvested).unwrap(), String::from_utf8(alone).unwrap());
     let record: serde_json::Value =
         serde_json::from_slice(&std::fs::read(place.at("run.json")).unwrap()).unwrap();

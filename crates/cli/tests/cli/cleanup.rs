@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
         struct stat s;
         pthread_create(&thread, 0, keep, 0);
         while (patient() && (stat(argv[2], &s) || s.st_size == 0)) p = chase(p, 1 << 20);
-        for (time_t begin = time(0); time(0) < begin + 3; usleep(2000)) p = chase(p, 1 << 20);
+        for (time_t begin = time(0); time(0) < begin + 2; usleep(2000)) p = chase(p, 1 << 20);
         stop = 1;
         pthread_join(thread, 0);
         puts(lost ? "lost" : "kept");
@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "abort")) abort();
     if (!strcmp(what, "fault")) *(volatile int *)8 = 1;
     if (!strcmp(what, "kill")) raise(SIGKILL);
-    if (!strcmp(what, "execute")) execl("/bin/sleep", "sleep", "3", (char *)0);
+    if (!strcmp(what, "execute")) execl("/bin/sleep", "sleep", "1", (char *)0);
     if (!strcmp(what, "fork") && fork() == 0) {
         free(malloc(1 << 20));
         sleep(1);

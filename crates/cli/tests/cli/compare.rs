@@ -6,6 +6,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use tempfile::TempDir;
 use testkit::said;
 
@@ -16,23 +17,23 @@ fn gleaner(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String
     said(&command.stdin(Stdio::null()).output().expect("gleaner"))
 }
 
-/// A record of the clock alone, which takes a second.
-fn measured(directory: &Path) -> Value {
-    let path = directory.join("measured.record");
+/// A record of the clock alone, which takes a second: the same for all.
+static MEASURED: LazyLock<Value> = LazyLock::new(|| {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("measured.record");
     let arguments = ["measure", "clock", "--quick", "-q", "-o", path.to_str().unwrap()];
-    assert_eq!(gleaner(directory, &arguments).0, Some(0));
+    assert_eq!(gleaner(place.path(), &arguments).0, Some(0));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
+});
 
 /// Directories `a` and `b` with five runs each; in `b` the core clock is this factor of that in
 /// `a`. Runs differ by a thousandth.
 fn sides(factor: f64) -> TempDir {
     let place = tempfile::tempdir().unwrap();
-    let record = measured(place.path());
     for (side, factor) in [("a", 1.0), ("b", factor)] {
         std::fs::create_dir(place.path().join(side)).unwrap();
         for run in 0..5 {
-            let mut record = record.clone();
+            let mut record = MEASURED.clone();
             record["run"]["seed"] = (run * 2 + i32::from(side == "b")).into();
             let by = factor * (1.0 + 0.001 * f64::from((run * 3) % 5));
             record["experiments"]["clock"]["result"]["core"] = serde_json::json!({

@@ -72,6 +72,9 @@ fn place() -> Place {
     Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"))
 }
 
+/// Where it is not about what a harvest prepares.
+const PLAIN: [&str; 3] = ["--libraries", "none", "--assume-costs"];
+
 /// A harvest by a shell that does these words first; `"$@"` is the command.
 fn harvest_under(place: &Place, words: &str, options: &[&str]) -> Output {
     let mut command = place.command("sh");
@@ -94,7 +97,7 @@ fn what_is_ignored_stays_ignored() {
         let mut alone = place.command("sh");
         let alone: Output = alone.args(["-c", words, "sh"]).arg(place.at("p")).output().unwrap();
         assert!(text(&alone.stdout).len() > "ignored\n".len(), "{}", text(&alone.stdout));
-        let harvested = harvest_under(&place, words, &[]);
+        let harvested = harvest_under(&place, words, &PLAIN);
         assert_eq!(text(&harvested.stdout), text(&alone.stdout), "{words}");
         assert_eq!(
             (harvested.status.code(), without_summary(&text(&harvested.stderr)).as_str()),
@@ -174,14 +177,14 @@ fn with_little_memory_it_is_whole_or_refused_in_a_line() {
 fn folders_that_cannot_be_are_named() {
     let place = place();
     let words = "XDG_CACHE_HOME=/proc/no; export XDG_CACHE_HOME; exec \"$@\"";
-    let output = harvest_under(&place, words, &["--assume-costs"]);
+    let output = harvest_under(&place, words, &PLAIN);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(7), "{said}");
     assert!(said.starts_with("gleaner: no cache of rewritten files: /proc/no/gleaner/twins: "), "{said}");
     // A folder that is there, and keeps nothing.
     let locks = "XDG_CACHE_HOME=$(mktemp -d); export XDG_CACHE_HOME; trap 'rm -r $XDG_CACHE_HOME' EXIT; \
         mkdir -p -m 700 $XDG_CACHE_HOME/gleaner/twins; touch $XDG_CACHE_HOME/gleaner/twins/making; \"$@\"";
-    let output = harvest_under(&place, locks, &[]);
+    let output = harvest_under(&place, locks, &PLAIN);
     let line =
         "gleaner: no cache of rewritten files: Not a directory; programs are rewritten for this run only\n";
     assert_eq!((output.status.code(), without_summary(&text(&output.stderr)).as_str()), (Some(7), line));

@@ -72,7 +72,7 @@ fn a_scavengers_pace_is_told_with_an_interval() {
 fn a_scavenger_never_aboard_has_the_pace_of_its_home() {
     let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
     let run = place
-        .harvest(&["--record", "run.json", "--scavenger", "/bin/sleep 100", "--", "./p", "30000000"])
+        .harvest(&["--record", "run.json", "--scavenger", "/bin/sleep 100", "--", "./p", "10000000"])
         .output()
         .unwrap();
     assert_eq!(said(&run).0, Some(0), "{}", said(&run).2);

@@ -292,7 +292,8 @@ fn a_primary_begins_as_it_would_alone() {
         };
         let alone = begin(&["./p", "began"]);
         let gleaner = env!("CARGO_BIN_EXE_gleaner");
-        let harvested = begin(&[gleaner, "harvest", "--scavenger", "./p spin", "--", "./p", "began"]);
+        let harvest = [gleaner, "harvest", "--libraries", "none", "--assume-costs"];
+        let harvested = begin(&[&harvest[..], &["--scavenger", "./p spin", "--", "./p", "began"]].concat());
         assert_eq!(alone.1, Some(4), "{how}");
         assert_eq!(harvested, alone, "{how}");
     }
@@ -311,9 +312,10 @@ fn an_environment_is_handed_on_whole() {
     assert!(alone.0.starts_with("A=1\nnone\nA=2\n=B=3\n\nA=1\n"), "{}", alone.0);
     assert_eq!(alone.1, Some(11));
     let gleaner = env!("CARGO_BIN_EXE_gleaner");
-    let harvested = begin(&[gleaner, "harvest", "--scavenger", "./p spin", "--", "./p", "entries"]);
+    let harvest = [gleaner, "harvest", "--libraries", "none", "--assume-costs"];
+    let harvested = begin(&[&harvest[..], &["--scavenger", "./p spin", "--", "./p", "entries"]].concat());
     assert_eq!(harvested, alone);
     let scavenger = ["--scavenger", "./p entries", "--scavenger-out", "out", "--choose", "every-load"];
-    begin(&[&[gleaner, "harvest"], &scavenger[..], &["--", "./p", "company"]].concat());
+    begin(&[&harvest, &scavenger[..], &["--", "./p", "company"]].concat());
     assert_eq!(fs::read_to_string(place.at("out")).unwrap(), alone.0);
 }

@@ -109,7 +109,7 @@ static void faults(void) {
     struct sigaction action = { .sa_sigaction = held, .sa_flags = SA_SIGINFO };
     sigaction(SIGSEGV, &action, 0);
     struct node *p = nodes;
-    enum { FAULTS = 16 };
+    enum { FAULTS = 6 };
     for (int i = 1; i <= FAULTS; i++) {
         uintptr_t page = (uintptr_t)&nodes[(i * 7919L << 8) % MANY] + 4095 & -4096;
         mprotect((void *)page, 4096, PROT_NONE);
@@ -199,7 +199,7 @@ int main(int argc, char **argv) {
     if (calls || !strcmp(argv[1], "search")) {
         struct sigaction action = { .sa_sigaction = search, .sa_flags = SA_SIGINFO | SA_RESTART };
         sigaction(SIGALRM, &action, 0);
-        if (calls) wanted = 10000;
+        if (calls) wanted = 2000;
         timer(calls ? 500 : 2000);
         struct node *p = calls ? chase_and_call(other) : chase_until_stopped(other);
         timer(0);
@@ -275,7 +275,7 @@ fn guests_that_are_interrupted_amid_their_yields_go_on() {
 #[test]
 fn handlers_of_faults_find_what_a_loop_does_not_use() {
     let place = place();
-    let expected = "16 of 16, 1\n";
+    let expected = "6 of 6, 1\n";
     assert_eq!(as_scavenger(&place, "faults ends", expected), expected);
     let beside = ["-q", "--scavenger", "./p chase", "--", "./p", "faults", "ends"];
     assert_eq!(text(&place.harvest(&beside).output().unwrap().stdout), expected);

@@ -38,7 +38,7 @@ __attribute__((noinline)) static long changed(void **p) {
     long sum = 0;
     register long added __asm__("r15") = 1;
     __asm__ volatile("" : "+r"(added));
-    for (long n = 0; n < 30000000; n++) {
+    for (long n = 0; n < 10000000; n++) {
         p = *p;
         __asm__ volatile("addq %%r15, %0" : "+r"(sum) : "r"(added));
         sum += p == ring;

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// What is tested is the program's own: its libraries have no twins, and costs are not measured.
+const HARVEST: [&str; 4] = ["harvest", "--libraries", "none", "--assume-costs"];
+
 /// Its chase holds little that is live, and what it adds to each step changes nowhere: there is
 /// something for each part of a plan to spare.
 const PROGRAM: &str = r"
@@ -50,7 +53,7 @@ impl Place {
         Command::new(self.at("p")).output().unwrap().stdout
     }
     fn plan(&self, scavengers: &[&str]) {
-        let mut arguments = vec!["harvest", "--dry-run", "--record", "plan.json"];
+        let mut arguments = [&HARVEST[..], &["--dry-run", "--record", "plan.json"]].concat();
         arguments.extend(scavengers.iter().flat_map(|name| ["--scavenger", name]));
         arguments.extend(["--", "./p"]);
         let made = self.gleaner(&arguments);
@@ -93,8 +96,8 @@ fn a_file_is_rewritten_as_its_plan_says() {
 fn parts_can_be_left_out() {
     let place = Place::new();
     let planned = |without: &[&str]| {
-        let wanted = ["harvest", "--dry-run", "--record", "plan.json", "--scavengers", "4 x ./p"];
-        let made = place.gleaner(&[&wanted, without, &["--", "./p"]].concat());
+        let wanted = ["--dry-run", "--record", "plan.json", "--scavengers", "4 x ./p"];
+        let made = place.gleaner(&[&HARVEST, &wanted[..], without, &["--", "./p"]].concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let told = place.gleaner(&["twin", "--plan", "plan.json", "--role", "scavenger", "-o", "out", "p"]);
         assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
@@ -117,8 +120,8 @@ fn parts_can_be_left_out() {
         assert!(!files.contains(&file), "{part}");
         files.push(file);
 
-        let scavengers = ["harvest", "--without", part, "--scavenger", "./p", "--record", "run.json"];
-        let ran = place.gleaner(&[&scavengers[..], &["--", "./p"]].concat());
+        let scavengers = ["--without", part, "--scavenger", "./p", "--record", "run.json"];
+        let ran = place.gleaner(&[&HARVEST, &scavengers[..], &["--", "./p"]].concat());
         assert_eq!((ran.status.code(), &*ran.stdout), (Some(0), &*place.alone()), "{part}");
         let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
         assert_eq!(run.without, plan.without);
@@ -135,8 +138,8 @@ fn parts_keep_their_old_names() {
         ("stored-again", "load-store-balance", "stored_again"),
     ] {
         for name in [old, new] {
-            let wanted = ["harvest", "--dry-run", "--without", name, "--record", "plan.json"];
-            let made = place.gleaner(&[&wanted[..], &["--scavenger", "./p", "--", "./p"]].concat());
+            let wanted = ["--dry-run", "--without", name, "--record", "plan.json"];
+            let made = place.gleaner(&[&HARVEST, &wanted[..], &["--scavenger", "./p", "--", "./p"]].concat());
             assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
             let plan: serde_json::Value =
                 serde_json::from_slice(&std::fs::read(place.at("plan.json")).unwrap()).unwrap();

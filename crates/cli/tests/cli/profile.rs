@@ -125,7 +125,8 @@ fn a_harvest_takes_its_sites_from_a_profile() {
     assert!(load.harvestable.estimate().is_some_and(|share| share.hi > 0.1), "{load:?}");
     let explained = |arguments: &[&str]| {
         let mut command = place.command(env!("CARGO_BIN_EXE_gleaner"));
-        let all = ["harvest", "--dry-run", "--no-cache", "--record", "plan.json"];
+        let plain = ["harvest", "--libraries", "none", "--assume-costs"];
+        let all = [&plain[..], &["--dry-run", "--no-cache", "--record", "plan.json"]].concat();
         let output =
             command.args(all).args(arguments).args(["--scavenger", "/bin/true", "./p", "1"]).output();
         output.unwrap()

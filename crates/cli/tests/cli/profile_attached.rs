@@ -171,7 +171,7 @@ public class Sums {
         for (int i = 0; i < next.length; i++) next[i] = (int) ((i * 0x5deece66dL + 11) & (next.length - 1));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line; (line = in.readLine()) != null; ) {
-            System.out.println(sum(Integer.parseInt(line), 200000));
+            System.out.println(sum(Integer.parseInt(line), 50000));
             System.out.flush();
         }
     }
@@ -209,7 +209,7 @@ fn java_is_the_same_when_it_is_left() {
     let right = |from: i64| {
         let step =
             |(at, sum): (i64, i64)| (next[at as usize], sum.wrapping_mul(31).wrapping_add(next[at as usize]));
-        (0..200_000).fold((from, 0), |state, _| step(state)).1
+        (0..50_000).fold((from, 0), |state, _| step(state)).1
     };
     let mut ask = |number: i64| {
         writeln!(to, "{number}").unwrap();

@@ -73,7 +73,7 @@ int main(int count, char **words) {
     return 0;
 }
 "#;
-const STEPS: &str = "8000000";
+const STEPS: &str = "4000000";
 const UNNAMED: &str = "[code made at run time]";
 
 /// What the program leaves in `/tmp`, by its number.

@@ -54,7 +54,7 @@ static int there(const char *path) {
     return strstr(text, "end") != 0;
 }
 int main(int argc, char **argv) {
-    long sum = walk(20000000);
+    long sum = walk(5000000);
     Dl_info info;
     dladdr((void *)walk, &info);
     void *again = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);

@@ -242,8 +242,8 @@ int main(void) {
 fn both(place: &Place, one_cpu: bool, command: &[&str]) -> (String, String, bool) {
     let alone = place.command(command[0]).args(&command[1..]).output().unwrap();
     let mut harvest = place.command(env!("CARGO_BIN_EXE_gleaner"));
-    harvest.args(["harvest", "-q", "--max-slowdown", "100%", "--libraries", "all", "--scavenger-out", "out"]);
-    harvest.args(["--scavenger", &command.join(" "), "--", "./primary", "out"]);
+    harvest.args(["harvest", "-q", "--max-slowdown", "100%", "--libraries", "all", "--assume-costs"]);
+    harvest.args(["--scavenger-out", "out", "--scavenger", &command.join(" "), "--", "./primary", "out"]);
     if one_cpu {
         harvest = testkit::on_one_processor(&harvest);
     }

@@ -189,7 +189,7 @@ fn a_sample_of_this_system_is_rewritten_and_proven() {
     const LARGEST: u64 = 4 << 20;
     let small = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.len() < LARGEST);
     let paths: Vec<PathBuf> = all().into_iter().filter(small).collect();
-    let sample: Vec<PathBuf> = paths.iter().step_by(paths.len().div_ceil(60)).cloned().collect();
+    let sample: Vec<PathBuf> = paths.iter().step_by(paths.len().div_ceil(30)).cloned().collect();
     judge(&sample, "--identity", OF_A_PART);
     judge(&sample, "--poison", OF_A_PART);
 }

@@ -114,7 +114,7 @@ int main(void) {
     for (long i = 0; i < VALUES; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; value[i] = x; }
     for (long i = 0; i < INDICES; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; index[i] = x % VALUES; }
     unsigned long all = 0;
-    for (int round = 0; round < 8; round++)
+    for (int round = 0; round < 4; round++)
         for (long i = 0; i < INDICES; i += 4096) all += sum(index, value, i, i + 4096);
     printf("%lu\n", all);
 }
@@ -216,7 +216,7 @@ int main(void) {
         if (piece[i] == MAP_FAILED) return 1;
         for (long j = 0; j < WORDS; j++) piece[i][j] = i + j;
     }
-    for (long i = 0; i < 4000000; i++) {
+    for (long i = 0; i < 2000000; i++) {
         x ^= x << 13; x ^= x >> 7; x ^= x << 17;
         s += x = x + piece[x % PIECES][(x >> 8) % WORDS];
     }
