@@ -540,7 +540,7 @@ static void naps(void) {
   }
   printf("done\n");
 }
-static void long_work(void) { printf("end %zu\n", work(0, 4000000)); }
+static void long_work(void) { printf("end %zu\n", work(0, 2000000)); }
 static void leave_main(void) { exit(5); }
 static void crash(void) {
   printf("crash\n");
