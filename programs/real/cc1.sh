@@ -5,7 +5,6 @@
 #: program $(which ld)
 #: needs gcc gcc
 #: needs g++ g++
-#: quick
 awk 'BEGIN { srand(1); print "#include <stdio.h>\n#include <string.h>\n#include <math.h>\n#include <stdlib.h>\nstruct s { int a; double b; char c[24]; struct s *next; };";
 for (i = 0; i < 24; i++) { printf "static int sw%d(int x, struct s *p) { switch (x %% %d) {\n", i, 7 + i % 9; for (j = 0; j < 7 + i % 9; j++) printf "case %d: p->a += x * %d; %s\n", j, int(rand() * 1000), (j % 3) ? "break;" : "p->b = sqrt(p->b + x); /* fall through */"; print "default: return p->a; } return x ^ p->a; }";
 printf "static double fl%d(double *restrict a, const double *restrict b, int n) { double t = %f; for (int i = 0; i < n; i++) { a[i] = a[i] * b[i] + %d; t += a[i] > b[i] ? a[i] : -b[i]; } return t; }\n", i, rand(), i;
