@@ -145,7 +145,7 @@ fn with_little_memory_it_is_whole_or_refused_in_a_line() {
     let place = place();
     assert_eq!(harvest_under(&place, "exec \"$@\"", &[]).status.code(), Some(7));
     for (option, sizes) in [
-        ('v', &[40_000, 60_000, 120_000, 200_000, 280_000, 400_000][..]),
+        ('v', &[50_000, 60_000, 120_000, 200_000, 280_000, 400_000][..]),
         ('d', &[2_000, 5_000, 8_000, 12_000, 400_000]),
         ('s', &[64, 127, 8192]),
     ] {

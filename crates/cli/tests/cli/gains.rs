@@ -33,7 +33,7 @@ fn record(place: &Place) -> serde_json::Value {
 fn a_scavengers_pace_is_told_with_an_interval() {
     let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
     // On a busy machine it takes its time until a guest was timed alone often enough.
-    for loads in ["10000000", "30000000", "100000000"] {
+    for loads in ["10000000", "30000000", "100000000", "300000000"] {
         let run = place
             .harvest(&["--max-slowdown", "300%", "--record", "run.json", "--scavenger", "./p compute"])
             .args(["--", "./p", loads])

@@ -62,9 +62,10 @@ fn first(path: &str) -> String {
 fn every_file_may_hold_nonsense() {
     for (index, machine) in MACHINES.iter().enumerate() {
         let whole = Tree::parse(machine).unwrap();
-        for (turn, path) in paths(machine).iter().enumerate() {
+        // Machines have much the same files: half of those of each, others of the next.
+        for (turn, path) in paths(machine).iter().enumerate().skip(index % 2).step_by(2) {
             // Each file meets a few kinds of nonsense, all kinds meet some file.
-            let nonsense = NONSENSE[(turn + index) % NONSENSE.len()];
+            let nonsense = NONSENSE[(turn / 2 + index) % NONSENSE.len()];
             let mut tree = whole.clone();
             assert!(tree.file(path).is_some(), "{path}");
             tree.insert(path.clone(), nonsense);
