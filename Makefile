@@ -1,5 +1,5 @@
 # make tour      builds Gleaner, and shows in two to three minutes what it does; names a page
-# make check     formatting, lints, unit tests, each verb once (90 s; six minutes the first time)
+# make check     formatting, lints, unit tests, each verb once (90 s; five minutes the first time)
 # make test      all that can be tested here; installs what is missing, names what it skips
 # make test-long  all variants, real programs and files of this system (hours; can be resumed)
 # make test-numa  memory placement, in an emulated guest with two NUMA nodes (a few minutes)
