@@ -2,16 +2,16 @@
 # Real programs of this system harvest and are harvested, by the front door: each prints what it
 # prints alone, and ends as it ends alone.
 #
-#   scripts/harvest-real.sh [--quick] [--as primary|scavenger|siblings] [--record FILE] [NAME…]
+#   scripts/harvest-real.sh [--quick] [--as primary|scavenger] [--record FILE] [NAME…]
 #
 # As primaries: workloads of programs/real, in which every call of the programs that they name is a
 # harvest with scavengers that chase through memory; and commands below. As scavengers: the commands
-# below, in a primary that chases as long as they live. As siblings: threads of the commands below.
+# below, in a primary that chases as long as they live.
 # Sites are all loads of loops: more than pay, for this is about doing the same, not about being
 # fast.
 #
-# To add a primary: its name in `primaries`, or a line `primary`. To add a scavenger or siblings: a
-# line `scavenger` or `siblings`.
+# To add a primary: its name in `primaries`, or a line `primary`. To add a scavenger: a line
+# `scavenger`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -121,22 +121,18 @@ scavenger() {
     verdict "$name" scavenger "$base/expected" "$base/output" "$began"
 }
 
-# primary NAME PROGRAM ARG…, siblings NAME PROGRAM ARG…: likewise.
-primary() { itself primary "$@" --scavengers "2 x $base/chaser"; }
-siblings() { itself siblings "$@" --siblings; }
-itself() { # ROLE NAME PROGRAM ARG… OPTION [VALUE]: what harvests is at the end
-    local role=$1 name=$2 program=$3 status=0 began=$SECONDS options=()
-    shift 2
-    wanted "$name" && [[ " both $role " == *" $as "* ]] && [ $quick = no -o "${#names[@]}" != 0 ] || return 0
-    [ -x "$program" ] || { skipped+=("$name as $role: '$program' is missing"); return 0; }
-    if [ "$role" = primary ]; then options=("${@: -2}") stay=(--stay-aboard); else options=("${@: -1}") stay=(); fi
-    set -- "${@:1:$#-${#options[@]}}"
+# primary NAME PROGRAM ARG…: likewise.
+primary() {
+    local name=$1 program=$2 status=0 began=$SECONDS
+    shift
+    wanted "$name" && [[ " both primary " == *" $as "* ]] && [ $quick = no -o "${#names[@]}" != 0 ] || return 0
+    [ -x "$program" ] || { skipped+=("$name as primary: '$program' is missing"); return 0; }
     (fresh && before && clean /usr/bin "$@") >"$base/expected" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/expected"
     status=0
-    (fresh && before && clean /usr/bin "$gleaner" -q harvest "${stay[@]}" "${choice[@]}" "${options[@]}" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
+    (fresh && before && clean /usr/bin "$gleaner" -q harvest --stay-aboard "${choice[@]}" --scavengers "2 x $base/chaser" -- "$@") >"$base/output" 2>&1 </dev/null || status=$?
     echo "exit code $status" >>"$base/output"
-    verdict "$name" "$role" "$base/expected" "$base/output" "$began"
+    verdict "$name" primary "$base/expected" "$base/output" "$began"
 }
 
 # What another client was told meanwhile.
@@ -259,14 +255,6 @@ primary luajit /usr/bin/luajit -e "$luajit_does"
 primary vim /usr/bin/vim -es -u NONE +'call append(0, map(range(5000), {i -> string(i * 7919 % 100003)}))' +'sort n' +'%p' +'cq 4'
 primary ffmpeg /usr/bin/ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -c:v libx264 -threads 3 -bitexact -f h264 -
 primary rsync /usr/bin/rsync -a --out-format='%n %l' data copy
-
-siblings pigz /usr/bin/pigz -9 -p 6 -n -c data
-siblings xz /usr/bin/xz -2 -T6 --block-size=256KiB -c data
-siblings zstd /usr/bin/zstd -q -9 -T6 -c data
-siblings sort /usr/bin/sort --parallel=6 -S 1M data
-siblings python3 /usr/bin/python3.11 many.py
-siblings java /usr/bin/java -Xmx256m Many.java
-siblings ffmpeg /usr/bin/ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -c:v libx264 -threads 6 -bitexact -f h264 -
 
 for what in "${skipped[@]}"; do echo "skipped: $what"; done
 if [ -n "$record" ]; then

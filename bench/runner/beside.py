@@ -65,7 +65,7 @@ class Beside:
     def __init__(self, case, way, primary, scavenger, count, rate=0, dry=False):
         self.case, self.way, self.primary_name, self.scavenger = case, way, primary, scavenger
         self.count = 1 if way.kind == "two cores" else count
-        if scavenger is None or way.kind in ("alone", "siblings", "profiled"):
+        if scavenger is None or way.kind in ("alone", "profiled"):
             self.count = 0
         self.threads, self.rate = count, rate
         self.started, self.progress, self.lives = [], [], []
@@ -105,8 +105,6 @@ class Beside:
                 own = [build.peer("mapped"), size, number, str(host.AREA), *files]
             else:
                 own = [build.peer("limit"), "own" if way.kind == "by hand" else "one", size, number, *files]
-        elif way.kind == "siblings":
-            front += [host.GLEANER, "harvest", "-q", "--siblings", "--"]
         elif way.kind == "profiled":
             front += [host.GLEANER, "profile", "-q", "--output", "profile.json", "--"]
         elif way.harvests:

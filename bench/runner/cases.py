@@ -5,7 +5,6 @@ it does not set itself. `bench/beside NAME` runs the case, or all its variants; 
 
 question, time        what it is for, and how long it takes
 primaries, scavengers names of programs; without scavengers the ways are about the primary alone
-sets                  in place of both: sets of commands that are done together
 counts                numbers of scavengers (of threads, without scavengers)
 ways                  how they run beside each other: the names in `ways`
 allowed               percentages: each harvested way once with each of them as --max-slowdown
@@ -55,9 +54,8 @@ def _programs():
 
 
 PROGRAMS = _programs()
-SETS = PROGRAMS.pop("sets")
 DEFAULTS = {
-    "primaries": [], "scavengers": [], "sets": [], "counts": [1], "ways": ["SCHED_IDLE", "harvested"],
+    "primaries": [], "scavengers": [], "counts": [1], "ways": ["SCHED_IDLE", "harvested"],
     "allowed": [], "settings": [], "options": "", "loads": [], "rounds": 3, "turns": 0, "seconds": 1.0,
     "settle": 0.3, "solo": 3.0, "mib": 256, "sizes": {}, "cpu": 1, "other": 0, "keys": 4, "rate": 0,
     "pin_homes": False, "busy": False, "columns": ["pace", "work"], "wide": False, "note": "",

@@ -17,8 +17,7 @@ def derived(seen, base, solo, hand):
     everything = None if pace is None else pace + (work or 0)
     found |= {
         "pace": _over(pace, own), "times as long": _over(own, pace), "work": _over(work, solo),
-        "own pace": own and own / 1e6, "its pace": pace and pace / 1e6, "answered": pace,
-        "own time": _over(1, own), "its time": _over(1, pace), "all": _over(everything, own),
+        "answered": pace, "own time": _over(1, own), "all": _over(everything, own),
     }
     if found["times as long"] is not None:
         found["slower"] = 100 * (found["times as long"] - 1)

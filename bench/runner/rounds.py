@@ -8,7 +8,7 @@ import json
 import statistics
 import sys
 
-from . import cases, figures, host, sets, ways, whole, windows
+from . import cases, figures, host, ways, whole, windows
 from .build import Failed
 from .cases import PROGRAMS
 
@@ -33,8 +33,6 @@ def say(text):
 
 def run(case):
     """Runs a case; what is not installed is left out."""
-    if case.sets:
-        return sets.run(case, Results(case), say)
     results = Results(case)
     for name in {*case.primaries, *case.scavengers} - {"same"}:
         if not cases.is_here(name):

@@ -13,14 +13,11 @@ SHOWN = {
     "disturbed": ("disturbed", "{:.2f}"), "disturbed alone": ("disturbed alone", "{:.2f}"),
     "answered": ("answered a second", "{:.0f}"), "aboard": ("aboard, s", "{:.1f}"), "trips": ("trips home", "{:.0f}"),
     "visits": ("visits", "{:.0f}"), "output": ("output", "{}"), "cycles": ("core cycles", "{:.1f}"),
-    "own pace": ("alone, million a second", "{:.2f}"), "its pace": ("million a second", "{:.2f}"),
-    "own time": ("alone, s", "{:.3f}"), "its time": ("s", "{:.3f}"), "apart": ("alone after to before, %", "{:.1f}"),
-    "waits": ("waits for memory", "{:.0%}"), "one by one": ("one after the other, s", "{:.2f}"),
-    "together": ("together, s", "{:.2f}"), "sooner": ("times as soon", "{:.2f}"),
-    "time apart": ("apart, s", "{:.1f}"), "work as told": ("work as told", "{:.2f}"),
+    "own time": ("alone, s", "{:.3f}"), "apart": ("alone after to before, %", "{:.1f}"),
+    "waits": ("waits for memory", "{:.0%}"),
 }
 # They are the same for all ways of a cell.
-OF_CELL = ("own time", "own pace", "apart", "waits")
+OF_CELL = ("own time", "apart", "waits")
 BY_KERNEL = ("SCHED_IDLE", "nice 19")
 
 
@@ -49,7 +46,7 @@ def _keys(case, cells):
     """What tells a cell from the others: headings, and the words of one."""
     with_scavenger = any(cell[1] for cell in cells)
     number = "scavengers" if with_scavenger else "threads"
-    parts = [("set" if case.sets else "primary", lambda cell: cell[0])]
+    parts = [("primary", lambda cell: cell[0])]
     if with_scavenger:
         parts.append(("scavenger", lambda cell: cell[1]))
     if len(case.counts) > 1 or case.counts[0] > 1:

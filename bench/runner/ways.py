@@ -5,15 +5,14 @@ SCHED_IDLE, nice 19       on the primary's CPU, by the kernel's scheduler
 two cores                 one scavenger, on the other CPU
 harvested                 in the primary's stalls
 harvested, homes on both  the same where a case has `pin_homes`, but not pinned
-siblings                  the primary's threads in each other's stalls
 by hand                   chases interleaved by hand, each with its own area (bench/peers/limit.c)
 by hand, one area         the same through one area
 by hand, mapped           the same, with a mapping of that area for each (bench/peers/mapped.c)
 """
 import dataclasses
 
-NAMES = ["alone", "SCHED_IDLE", "nice 19", "two cores", "harvested", "harvested, homes on both", "siblings",
-         "by hand", "by hand, one area", "by hand, mapped"]
+NAMES = ["alone", "SCHED_IDLE", "nice 19", "two cores", "harvested", "harvested, homes on both", "by hand",
+         "by hand, one area", "by hand, mapped"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Primaries that run to their end. How their pace is known:
 
 told      they print it
-seconds   they print on standard error how long they took
 wall      one over the time from start to end (in a harvest: by its run record)
 client    a client asks a fixed number of requests, on another CPU; one over its time
 fed       one over the time from when a pipe is filled, once all others are ready, to the end
@@ -82,8 +81,6 @@ def _pace(running, entry, took):
     printed = (host.WORK / "primary.out").read_text(errors="replace")
     if entry["pace"] == "told":
         return float(printed.split()[0])
-    if entry["pace"] == "seconds":
-        return 1 / float(running.errors().splitlines()[-1])
     if entry["pace"] == "wall" and running.way.harvests:
         return 1 / record.value(record.read()["wall"])
     return 1 / took
@@ -110,10 +107,7 @@ def one(case, way, primary, scavenger, count):
             span = span if steps else max(running.until - (running.begin or ended), 1e-3)
             found["work"] = (running.done() - running.before) / span
     found |= record.told()
-    if entry.get("output"):
-        kept = host.WORK / f"primary.{primary}.{count}.expected"
-        found["output"] = _same(host.WORK / "primary.out", kept)
-    elif running.count == 1 and running.counts != "steps":
+    if running.count == 1 and running.counts != "steps":
         found["output"] = _same(host.WORK / "scavenger.out", host.WORK / f"scavenger.{scavenger}.expected")
     return {None: ([found], [])}
 
