@@ -17,6 +17,7 @@ pub(crate) use args::HarvestArgs;
 use records::Document;
 
 pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit> {
+    refuse_parked(args)?;
     refuse_contradictions(args, console)?;
     crate::limits::look_for_harvest()?;
     let participants = args.participants().map_err(|e| refused(&e))?;
@@ -67,19 +68,23 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         crate::failure::tell(&refusal.to_string());
     }
     drop(prepared);
-    if args.together {
-        std::process::exit(ended::together(&document.body))
-    }
     std::process::exit(::harvest::end_like(outcome.primary))
 }
 
-fn refuse_contradictions(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
-    if args.siblings && args.has_scavengers() {
-        let why = "cannot be combined with scavengers";
-        return Err(Refusal::wrong_use("--siblings", why)
-            .would_help("leave out --siblings, or the scavengers")
-            .into());
+/// Ways to harvest that are parked: docs/decisions/parked-siblings-and-together.md says what was
+/// measured.
+fn refuse_parked(args: &HarvestArgs) -> Result<(), Refusal> {
+    let why = "parked since version 0.1.0: programs lost more by it than they gained";
+    if args.siblings {
+        return Err(Refusal::wrong_use("--siblings", why).would_help("run the program without it"));
     }
+    if args.together {
+        return Err(Refusal::wrong_use("--together", why).would_help("run the programs side by side"));
+    }
+    Ok(())
+}
+
+fn refuse_contradictions(args: &HarvestArgs, console: &Console) -> anyhow::Result<()> {
     if console.json() && !args.dry_run {
         return Err(Refusal::wrong_use("--json", "standard output belongs to the primary")
             .would_help("use --record FILE")

@@ -80,8 +80,6 @@ enum Role {
     Primary,
     /// It runs in the memory stalls of another program
     Scavenger,
-    /// Its threads run in each other's memory stalls
-    Sibling,
 }
 
 impl Role {
@@ -89,7 +87,6 @@ impl Role {
         match self {
             Self::Primary => records::plan::Role::Primary,
             Self::Scavenger => records::plan::Role::Scavenger,
-            Self::Sibling => records::plan::Role::Sibling,
         }
     }
 }

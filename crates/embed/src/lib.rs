@@ -1,5 +1,4 @@
-//! For build scripts: compiles rooms once more, as libraries and programs that are parts of a
-//! binary.
+//! For build scripts: compiles rooms once more, as libraries that are parts of a binary.
 //!
 //! By rustc itself, since cargo has no artifact dependencies on stable toolchains; and whatever the
 //! profile, so that all builds have the same ones. The libraries have no libc, since the programs
@@ -68,12 +67,6 @@ impl Embed {
         let mut command = self.rustc(&format!("{room}/src"), "lib.rs", name, &built);
         command.args(OF_LIBRARIES).args(FREESTANDING).args(&self.used).args(arguments);
         run(command.arg(format!("-Clink-arg=-Wl,-soname,lib{}.so", name.replace('_', "-"))));
-    }
-
-    /// An ordinary program, whose source is in this folder of a room.
-    pub fn program(&self, folder: &str, name: &str, arguments: &[&str]) {
-        let mut command = self.rustc(folder, "main.rs", &name.replace('-', "_"), &self.out.join(name));
-        run(command.arg("--crate-type=bin").args(arguments));
     }
 
     fn rustc(&self, folder: &str, source: &str, name: &str, built: &Path) -> Command {

@@ -51,7 +51,7 @@ pub enum Role {
     Primary,
     /// Best effort: it runs while a primary waits.
     Scavenger,
-    /// Its threads run while others of them wait.
+    /// Of older plans: its threads run while others of them wait.
     Sibling,
 }
 

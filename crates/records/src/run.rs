@@ -26,13 +26,14 @@ use units::{Quantity, WouldHelp};
 pub struct Run {
     pub primary: Process,
     pub scavengers: Vec<Scavenger>,
-    /// The primary's threads, where they were each other's guests.
+    /// Of older runs: the primary's threads, where they were each other's guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<Siblings>,
-    /// The scavengers ran together: the primary only carried them.
+    /// Of older runs: the scavengers ran together, and the primary only carried them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
-    /// For how long of that, or of the siblings' run, they ran apart, since together they did less.
+    /// Of older runs: for how long of that, or of the siblings' run, they ran apart, since together
+    /// they did less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Quantity>,
     pub bounds: Bounds,

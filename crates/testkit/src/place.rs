@@ -71,7 +71,7 @@ impl Place {
     pub fn harvest(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(&self.gleaner);
         command.arg("harvest");
-        if !arguments.iter().any(|argument| matches!(*argument, "--libraries" | "--siblings")) {
+        if !arguments.contains(&"--libraries") {
             command.args(["--libraries", "none"]);
         }
         command.arg("--assume-costs").args(arguments);

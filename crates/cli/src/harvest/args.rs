@@ -54,7 +54,7 @@ pub(crate) struct HarvestArgs {
 
     /// Keep scavengers in the primary's stalls even where a CPU is idle and they would run faster
     /// there; for measuring what stalls are worth, or to leave idle CPUs to others
-    #[arg(long, conflicts_with_all = ["siblings", "together"])]
+    #[arg(long)]
     stay_aboard: bool,
 
     /// How much slower the primary may become: the rate of its yields with guests, against the rate
@@ -103,27 +103,17 @@ pub(crate) struct HarvestArgs {
     #[arg(long)]
     no_cache: bool,
 
-    /// Let the primary's own threads run in each other's stalls; for programs with more runnable
-    /// threads than CPUs
-    #[arg(long, conflicts_with = "home_cpus")]
+    /// Parked: threads of the primary as each other's guests
+    #[arg(long, hide = true)]
     pub(super) siblings: bool,
 
-    /// Run several programs together in each other's stalls, none of them before the others: each
-    /// argument is a command, quoted as for a shell, or 'N x CMD' for several copies
-    ///
-    /// Their output goes where this program's goes, unless --scavenger-out says otherwise, and they
-    /// read nothing. Each CPU that this program may use has its share of them. Programs that gain
-    /// little from each other take turns of a tenth of a second instead. The exit code is 0 if all
-    /// ended with 0, else that of the first command that failed.
-    #[arg(
-        long,
-        conflicts_with_all = ["siblings", "scavenger", "scavengers", "home_cpus", "max_slowdown", "plan"]
-    )]
+    /// Parked: several programs in each other's stalls, none of them before the others
+    #[arg(long, hide = true)]
     pub(super) together: bool,
 
     /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, 'all' or
     /// 'none' [default: all libraries of scavengers, none of the primary]
-    #[arg(long, value_name = "NAMES", conflicts_with = "siblings", value_parser = libraries)]
+    #[arg(long, value_name = "NAMES", value_parser = libraries)]
     libraries: Option<Wanted>,
 
     /// How long rewriting the scavengers' libraries may delay the start; those that are left run as
@@ -168,7 +158,7 @@ pub(crate) struct HarvestArgs {
     #[arg(long, value_enum, value_name = "PART", help_heading = "Choosing sites")]
     without: Vec<Without>,
 
-    /// The program whose latency matters, with its arguments; with --together, commands
+    /// The program whose latency matters, with its arguments
     #[arg(value_name = "PRIMARY", required = true, trailing_var_arg = true)]
     primary: Vec<OsString>,
 }
@@ -225,9 +215,6 @@ impl From<Chosen> for Choice {
 impl HarvestArgs {
     /// The programs of this command line, found.
     pub(super) fn participants(&self) -> Result<Participants, SessionError> {
-        if self.together {
-            return self.programs_together();
-        }
         let once = self.scavenger.iter().map(|command| session::Copies { count: 1, command });
         let several = self.scavengers.iter().map(Copies::borrowed);
         let scavengers: Vec<session::Copies<'_>> = once.chain(several).collect();
@@ -235,23 +222,6 @@ impl HarvestArgs {
             primary: &self.primary,
             scavengers: &scavengers,
             output: self.scavenger_out.as_deref(),
-            siblings: self.siblings,
-            together: false,
-        })
-    }
-
-    fn programs_together(&self) -> Result<Participants, SessionError> {
-        let copies = |command: &OsString| {
-            Copies::of(command.clone()).unwrap_or_else(|_| Copies { count: 1, command: command.clone() })
-        };
-        let each: Vec<Copies> = self.primary.iter().map(copies).collect();
-        let each: Vec<session::Copies<'_>> = each.iter().map(Copies::borrowed).collect();
-        Participants::find(&Commands {
-            primary: &[],
-            scavengers: &each,
-            output: self.scavenger_out.as_deref(),
-            siblings: false,
-            together: true,
         })
     }
 
@@ -282,8 +252,6 @@ impl HarvestArgs {
             without: self.left_out(),
             asked: Asked {
                 scavengers: participants.scavengers.len() as u32,
-                siblings: self.siblings,
-                together: self.together,
                 ring: self.ring,
                 max_slowdown: self.max_slowdown.0,
                 max_absence_seconds: self.max_absence.0,
@@ -311,10 +279,6 @@ impl HarvestArgs {
         parts.sort_unstable();
         parts.dedup();
         parts
-    }
-
-    pub(super) fn has_scavengers(&self) -> bool {
-        !self.scavenger.is_empty() || !self.scavengers.is_empty()
     }
 }
 

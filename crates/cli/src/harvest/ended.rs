@@ -44,20 +44,11 @@ fn its_output(scavenger: &Scavenger) -> String {
 
 /// All lines but the first are indented.
 pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
-    let what = if run.together { "harvest of programs together" } else { "harvest" };
-    let mut text = format!("{what}: {} with a ring of {}\n", run.wall.brief(), run.bounds.ring);
+    let mut text = format!("harvest: {} with a ring of {}\n", run.wall.brief(), run.bounds.ring);
     if !run.without.is_empty() {
         let _ = writeln!(text, "  without {}", records::plan::told(&run.without));
     }
-    if let Some(siblings) = &run.siblings {
-        let trips: u64 = siblings.trips_home.iter().map(|trip| trip.count).sum();
-        let _ = writeln!(
-            text,
-            "  {} threads as each other's guests: {} boardings, {trips} trips home; no slowdown was measured",
-            siblings.threads.brief(),
-            siblings.boardings.brief()
-        );
-    } else if !run.scavengers.is_empty() && !run.together {
+    if !run.scavengers.is_empty() {
         let _ = writeln!(
             text,
             "  slowdown of the primary: {} (asked: at most {})",
@@ -103,8 +94,7 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
             scavenger.times.aboard.brief(),
             visits(scavenger),
             how(&scavenger.process.ended),
-            // Those who run apart wait for their turns.
-            if run.together { String::new() } else { starved(scavenger) }
+            starved(scavenger)
         );
         if let Some(line) = went_home_for(scavenger) {
             let _ = writeln!(text, "    {line}");
@@ -121,9 +111,6 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
         let all = figure(&run.work);
         let _ = writeln!(text, "  all together did {all} times the work of one CPU{verdict}");
     }
-    if let Some(apart) = run.apart.as_ref().filter(|apart| apart.value().is_some_and(|s| s > 0.0)) {
-        let _ = writeln!(text, "  they ran apart for {}, since together they do less", apart.brief());
-    }
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     // Causes of failures may have several lines.
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
@@ -135,19 +122,6 @@ fn pace(progress: &Quantity) -> String {
         Quantity::Resolved { .. } => format!("advanced at {} of its pace alone", figure(progress)),
         Quantity::Unresolved { unresolved } => format!("pace not resolved ({unresolved})"),
     }
-}
-
-/// The exit code of programs that ran together: that of the first one that failed.
-pub(super) fn together(run: &Run) -> i32 {
-    const SIGNALLED: i32 = 128;
-    const NOT_STARTED: i32 = 126;
-    let code = |scavenger: &Scavenger| match scavenger.process.ended {
-        Ended::Exited { code } => code,
-        Ended::Killed { signal, .. } => SIGNALLED + signal,
-        Ended::WithThePrimary | Ended::Unknown { .. } => 1,
-        Ended::NotStarted { .. } => NOT_STARTED,
-    };
-    run.scavengers.iter().map(code).find(|code| *code != 0).unwrap_or(0)
 }
 
 /// Fewer than this are no hindrance.

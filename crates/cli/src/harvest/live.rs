@@ -80,15 +80,6 @@ fn line(now: &Snapshot, recent: Option<RecentFigures>, starved: usize) -> String
             other.display()
         );
     }
-    if let Some(siblings) = &now.siblings {
-        return format!(
-            "gleaner: {} of {} threads aboard other threads, {} boardings, {} trips home",
-            siblings.aboard,
-            siblings.threads,
-            siblings.boardings,
-            siblings.trips.iter().sum::<u64>()
-        );
-    }
     let running = now.scavengers.iter().filter(|scavenger| scavenger.running).count();
     let guests = now.guests_running();
     let most: u32 = now.threads.iter().map(|thread| thread.ring).sum();

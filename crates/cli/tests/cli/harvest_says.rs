@@ -62,6 +62,20 @@ fn options_that_make_no_sense_are_refused_in_a_line() {
 }
 
 #[test]
+fn parked_ways_to_harvest_are_refused_in_a_line() {
+    let place = place();
+    let parked = "parked since version 0.1.0: programs lost more by it than they gained";
+    for (options, line) in [
+        (&["--siblings"][..], format!("--siblings: {parked}; run the program without it")),
+        (&["--siblings", "--scavenger", "./p"], format!("--siblings: {parked}; run the program without it")),
+        (&["--together"], format!("--together: {parked}; run the programs side by side")),
+        (&["--dry-run", "--together"], format!("--together: {parked}; run the programs side by side")),
+    ] {
+        assert_eq!(refused(&place, options), (Some(2), format!("gleaner: {line}\n")), "{options:?}");
+    }
+}
+
+#[test]
 fn a_plan_with_impossible_figures_is_the_plans_fault() {
     let place = place();
     let made = place.harvest(&["--dry-run", "--record", "plan.json", "--scavenger", "./p", "--", "./p"]);

@@ -161,6 +161,19 @@ fn a_file_of_both_roles_needs_to_be_told_which() {
     }
 }
 
+/// Plans of versions that had siblings are read, and not followed.
+#[test]
+fn a_plan_for_a_parked_role_is_refused() {
+    let place = Place::new();
+    place.plan(&[]);
+    let mut plan: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("plan.json")).unwrap()).unwrap();
+    plan["modules"][0]["role"] = "sibling".into();
+    std::fs::write(place.at("plan.json"), plan.to_string()).unwrap();
+    let why = "gleaner: p: planned as a sibling, a role that is parked since version 0.1.0";
+    assert_eq!(place.refused(&["p"]), (Some(2), why.to_owned()));
+}
+
 #[test]
 fn other_files_are_refused() {
     let place = Place::new();

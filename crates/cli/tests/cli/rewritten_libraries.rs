@@ -185,9 +185,6 @@ fn what_cannot_be_rewritten_is_named() {
     let expected =
         format!("left alone   ./foreign\n  its libraries are not rewritten: its dynamic loader, {named}");
     assert!(plan.contains(&expected), "{plan}");
-
-    let (code, _, line) = harvest(&["--libraries", "all", "--siblings", "--", "./walker"]);
-    assert!(code == Some(2) && line.contains("--libraries"), "{line}");
 }
 
 #[test]

@@ -82,11 +82,6 @@ fn a_primary_that_gives_way_nowhere_is_told_with_its_libraries() {
         harvest(&["--scavenger", "./p"]),
         format!("gleaner: guests of the primary: {line}; {libraries}; --libraries all rewrites them, too\n")
     );
-    let line = "./q has no yield sites, so its threads never run in each other's stalls";
-    assert_eq!(
-        harvest(&["--siblings"]),
-        format!("gleaner: threads as each other's guests: {line}; {libraries}\n")
-    );
     assert_eq!(
         harvest(&["--libraries", "all", "--scavenger", "./p"]),
         "gleaner: guests of the primary: ./q has no yield sites, nor have its libraries, so scavengers never run in it\n"

@@ -1,5 +1,5 @@
-//! The runtime and the carrier as files: they are part of this program, and are handed over in
-//! memory files by their paths under `/proc`.
+//! The runtime as a file: it is part of this program, and is handed over in a memory file by its
+//! path under `/proc`.
 
 use super::error::LaunchError;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -9,15 +9,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgleaner_runtime.so"));
-
-static CARRIER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gleaner-carrier"));
-
-/// The carrier of programs that run together, as a file that is there as long as what is returned.
-pub(crate) fn carrier() -> Result<(File, PathBuf), LaunchError> {
-    let (mut file, path) = memory_file("gleaner-carrier")?;
-    file.write_all(CARRIER).map_err(LaunchError::Memfd)?;
-    Ok((file, path))
-}
 
 pub(super) struct Blob {
     _file: File,

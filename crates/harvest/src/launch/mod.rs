@@ -17,7 +17,7 @@
 
 pub(crate) mod signals;
 
-pub(crate) mod blob;
+mod blob;
 mod counts;
 mod environment;
 mod error;
@@ -32,7 +32,6 @@ mod ready;
 mod recent;
 mod request;
 mod running;
-mod siblings;
 mod snapshot;
 
 pub use counts::{Paces, SiteOutcomes, ThreadPace};
@@ -44,7 +43,6 @@ pub use ready::Starved;
 pub use recent::{Recent, RecentFigures};
 pub use request::{After, Contract, Harvest, Homes, Inherited, Module, Program, Scavenger, Stream};
 pub use running::{Outcome, Running, ScavengerOutcome};
-pub use siblings::{SiblingsOutcome, ThreadNow};
 pub use snapshot::{ScavengerNow, Snapshot, Work};
 
 use crate::find::libraries;

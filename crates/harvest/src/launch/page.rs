@@ -96,8 +96,6 @@ impl Image {
         image.put64(offset_of!(Control, blocked), harvest.inherited.blocked);
         image.put(offset_of!(Control, closed), harvest.inherited.closed);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
-        image.put(offset_of!(Control, siblings), u32::from(harvest.siblings));
-        image.put(offset_of!(Control, carrier), u32::from(harvest.carrier));
         image.put(offset_of!(Control, stay_aboard), u32::from(harvest.homes.stay_aboard));
         image.put(offset_of!(Control, quantum), harvest.quantum);
         image.put(offset_of!(Control, most_quantum), harvest.most_quantum.max(harvest.quantum));

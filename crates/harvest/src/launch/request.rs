@@ -143,11 +143,6 @@ pub struct Harvest {
     pub watch_every: Duration,
     pub outlive_launcher: bool,
     pub inherited: Inherited,
-    /// The threads of the primary, which must be rewritten for that, are each other's guests; there
-    /// are no scavengers then.
-    pub siblings: bool,
-    /// The primary carries the scavengers, which run together, and ends with the last of them.
-    pub carrier: bool,
     /// What a switch at a yield takes.
     pub switch: Duration,
     /// What a miss takes.
@@ -170,8 +165,6 @@ impl Harvest {
             watch_every: Duration::from_millis(200),
             outlive_launcher: false,
             inherited: Inherited::default(),
-            siblings: false,
-            carrier: false,
             switch: Duration::ZERO,
             miss: Duration::ZERO,
             quantum: twin::Bounds::default().quantum,

@@ -9,7 +9,6 @@ use super::leaves::{Leaves, ProgramFiles};
 use super::lives::{Life, LifeSamples};
 use super::page::{Page, row};
 use super::request::{After, Harvest};
-use super::siblings::{self, SiblingsOutcome};
 use super::snapshot::{ScavengerNow, Snapshot, Work};
 use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -66,8 +65,6 @@ pub struct Outcome {
     /// The supervisor was killed while it was needed.
     pub supervisor_lost: bool,
     pub scavengers: Vec<ScavengerOutcome>,
-    /// Threads that were each other's guests.
-    pub siblings: Option<SiblingsOutcome>,
     pub elapsed: Duration,
     pub last: Snapshot,
     /// Of each of the primary's modules, its own file first: what was seen of its yields; none
@@ -90,8 +87,6 @@ pub struct Running {
     replaced: Option<PathBuf>,
     replaced_scavengers: Vec<Option<PathBuf>>,
     count: usize,
-    siblings: bool,
-    carrier: bool,
     ended: Vec<Option<ExitStatus>>,
     /// By which it is woken when a scavenger ends.
     handles: Vec<(usize, OwnedFd)>,
@@ -125,8 +120,6 @@ impl Running {
             replaced: None,
             replaced_scavengers: vec![None; harvest.scavengers.len()],
             count: harvest.scavengers.len(),
-            siblings: harvest.siblings,
-            carrier: harvest.carrier,
             ended: vec![None; harvest.scavengers.len()],
             handles: Vec::new(),
             looks: vec![LifeSamples::new(started); harvest.scavengers.len()],
@@ -152,9 +145,7 @@ impl Running {
             threads: ThreadPace::all(page),
             paces: Paces::read(page),
             scavengers: (0..self.count).map(|index| self.scavenger(index)).collect(),
-            siblings: self.siblings.then(|| self.scavenger(0)),
             executed: self.replaced.clone(),
-            apart: Duration::from_nanos(page.u64(offset_of!(Control, apart_ns))),
             stolen: page.u64(offset_of!(Control, stolen)),
             supervisor_rounds: page.u64(offset_of!(Control, rounds)),
         }
@@ -218,7 +209,6 @@ impl Running {
             not_switched: self.not_switched(),
             supervisor_lost: self.supervisor == Supervisor::Lost,
             scavengers: (0..self.count).map(|index| self.outcome(index, killed[index])).collect(),
-            siblings: self.siblings.then(|| siblings::outcome(&self.page, self.scavenger(0))),
             elapsed,
             last,
             site_outcomes: (0..self.modules).map(|module| SiteOutcomes::of(&self.page, module)).collect(),
@@ -241,21 +231,8 @@ impl Running {
             self.reap_scavengers()?;
             self.look_for_others(pid);
             self.reap_supervisor()?;
-            self.end_carrier(pid)?;
             watch(&self.snapshot());
         }
-    }
-
-    /// A carrier has nothing to do any more when the last of those that it carries has ended.
-    fn end_carrier(&self, carrier: Pid) -> io::Result<()> {
-        let is_over = |index: usize| {
-            let life = self.page.u32(row(index) + offset_of!(ScavengerRow, life));
-            self.ended[index].is_some() || life == life::FAILED
-        };
-        if self.carrier && (0..self.count).all(is_over) {
-            kill_process(carrier, Signal::KILL)?;
-        }
-        Ok(())
     }
 
     /// Notes which processes executed another program.

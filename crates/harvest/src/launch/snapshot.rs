@@ -58,12 +58,8 @@ pub struct Snapshot {
     /// What was seen of the primary's pace and absences.
     pub paces: Paces,
     pub scavengers: Vec<ScavengerNow>,
-    /// The primary's threads as each other's guests, all together.
-    pub siblings: Option<ScavengerNow>,
     /// What the primary executed in its place: that runs alone.
     pub executed: Option<PathBuf>,
-    /// For how long programs that run together were apart.
-    pub apart: Duration,
     /// Guests that were taken from threads that slept.
     pub stolen: u64,
     pub supervisor_rounds: u64,
@@ -78,6 +74,6 @@ impl Snapshot {
 
     /// Guests that came aboard and did not go home yet.
     pub fn aboard(&self) -> u32 {
-        self.scavengers.iter().chain(&self.siblings).map(|scavenger| scavenger.aboard).sum()
+        self.scavengers.iter().map(|scavenger| scavenger.aboard).sum()
     }
 }

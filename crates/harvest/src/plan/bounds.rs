@@ -12,8 +12,7 @@
 //!
 //! The longest absence is about the ring's length times the quantum. It is kept below
 //! `--max-absence`, and near the time of a miss: beyond that, a guest that does not miss only makes
-//! the primary late, and those that run together with it: each advances by a miss a round. But the
-//! quantum is never so short that a guest does little else than switch.
+//! the primary late. But the quantum is never so short that a guest does little else than switch.
 
 use super::gain::plus;
 use model::prices::Pricing;
@@ -27,10 +26,6 @@ const BUSY_SWITCHES: f64 = 16.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     pub scavengers: u32,
-    /// The guests are the primary's own threads, as many as it has.
-    pub siblings: bool,
-    /// The primary only carries the scavengers.
-    pub together: bool,
     pub ring: Option<u32>,
     pub max_slowdown: f64,
     pub max_absence_seconds: f64,
@@ -54,12 +49,7 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
     let shortest = (2.0 * yield_cost).max(1.0);
     let by_absence = (absence / shortest).floor();
     let wanted = asked.ring.map_or(in_time.min(overlap.floor()), f64::from);
-    let (guests, told) = if asked.siblings {
-        (f64::INFINITY, "any number of threads".to_owned())
-    } else {
-        (f64::from(asked.scavengers), format!("{} scavengers", asked.scavengers))
-    };
-    let ring = wanted.min(guests).min(by_absence).max(1.0);
+    let ring = wanted.min(f64::from(asked.scavengers)).min(by_absence).max(1.0);
     // The budget does not count every cycle that a guest runs.
     let uncounted = f64::from(twin::UNCOUNTED);
     let counted = absence * uncounted / (uncounted + 1.0);
@@ -75,7 +65,8 @@ pub fn bounds(prices: &Prices, asked: &Asked) -> Bounds {
     let short =
         format!(", at most {busy:.0} (the longer of a miss ÷ {ring:.0} and {BUSY_SWITCHES:.0} switches)");
     let arithmetic = format!(
-        "ring {ring:.0}, the least of {by_hand}, {told}, {by_absence:.0} guests within --max-absence; quantum {quantum:.0} cycles: {counted:.0} of the {absence:.0} cycles of --max-absence ÷ {ring:.0}{short}"
+        "ring {ring:.0}, the least of {by_hand}, {} scavengers, {by_absence:.0} guests within --max-absence; quantum {quantum:.0} cycles: {counted:.0} of the {absence:.0} cycles of --max-absence ÷ {ring:.0}{short}",
+        asked.scavengers
     );
     Bounds {
         max_absence: Quantity::claimed(asked.max_absence_seconds * 1e6, Unit::Micros),

@@ -116,10 +116,8 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
     if wishes.without.contains(&Part::Bounds) {
         bounds.without_quantum();
     }
-    // Programs that run together have nobody's miss to fill.
-    let filled = (!wishes.asked.together).then_some(bounds.ring);
     let weighed: Vec<WeighedSubject<'_, _>> =
-        subjects.iter().map(|subject| WeighedSubject::of(subject, prices, rates, filled)).collect();
+        subjects.iter().map(|subject| WeighedSubject::of(subject, prices, rates, bounds.ring)).collect();
     let chosen: Vec<Sorted> = weighed.iter().map(|subject| subject.sorted(wishes)).collect();
     let alternatives = Choice::ALL
         .into_iter()
@@ -164,9 +162,8 @@ impl Group<'_> {
 
 impl<'a, R: MissRates> WeighedSubject<'a, R> {
     /// `filled`: by how many guests a miss of the primary is to be filled.
-    fn of(subject: &'a Subject, prices: &'a Prices, rates: &'a R, filled: Option<u32>) -> Self {
-        let lost = |ring| gain::lost_turn(subject.role, prices, bounds::segment(prices), ring);
-        let lost_turn = filled.map_or(0.0, lost);
+    fn of(subject: &'a Subject, prices: &'a Prices, rates: &'a R, filled: u32) -> Self {
+        let lost_turn = gain::lost_turn(subject.role, prices, bounds::segment(prices), filled);
         let worth = Worth { prices, rates, subject, miss: prices.miss(), lost_turn };
         let nets = subject.candidates.iter().map(|candidate| worth.net(&[candidate])).collect();
         Self { subject, worth, nets }

@@ -44,14 +44,7 @@ fn wishes() -> Wishes {
         excluded: Vec::new(),
         explained: true,
         without: Vec::new(),
-        asked: Asked {
-            scavengers: 12,
-            siblings: false,
-            together: false,
-            ring: None,
-            max_slowdown: 0.05,
-            max_absence_seconds: 1e-5,
-        },
+        asked: Asked { scavengers: 12, ring: None, max_slowdown: 0.05, max_absence_seconds: 1e-5 },
     }
 }
 
@@ -203,17 +196,8 @@ fn alternatives_are_weighed_by_the_same_arithmetic() {
 fn bounds_follow_from_prices_and_wishes() {
     let prices = prices::assumed("a test");
     let of = |ring, scavengers, seconds| {
-        let b = bounds(
-            &prices,
-            &Asked {
-                scavengers,
-                siblings: false,
-                together: false,
-                ring,
-                max_slowdown: 0.05,
-                max_absence_seconds: seconds,
-            },
-        );
+        let b =
+            bounds(&prices, &Asked { scavengers, ring, max_slowdown: 0.05, max_absence_seconds: seconds });
         (b.ring, b.quantum)
     };
     // A segment is 11 + 4 + 20 = 35 cycles: 350 × 1.05 ÷ 35 − 1 = 9; 10 µs at 3 GHz are 30 000

@@ -139,20 +139,18 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
     Ok(Estimate { hi: priced.hi * more, ..priced })
 }
 
-/// The work of one core: what the primary did of what it does alone, if there is one, and its
-/// scavengers' while each lived, which is a part of the time. Where scavengers had other processors
-/// at home, what they did there is in it.
+/// The work of one core: what the primary did of what it does alone, and its scavengers' while each
+/// lived, which is a part of the time. Where scavengers had other processors at home, what they did
+/// there is in it.
 pub(super) fn together<'a>(
-    slowdown: Option<&Quantity>,
+    slowdown: &Quantity,
     paces: impl IntoIterator<Item = (&'a Quantity, f64)>,
 ) -> Quantity {
     let kept = |slower: Estimate| {
         Estimate::new(1.0 / (1.0 + slower.value), 1.0 / (1.0 + slower.hi), 1.0 / (1.0 + slower.lo))
     };
-    let mut all = match slowdown.map(Quantity::estimate) {
-        None => Estimate::exact(0.0),
-        Some(Some(slower)) => kept(slower),
-        Some(None) => return Quantity::unresolved("the primary's slowdown is not known"),
+    let Some(mut all) = slowdown.estimate().map(kept) else {
+        return Quantity::unresolved("the primary's slowdown is not known");
     };
     // What gauges get wrong they get wrong of all alike.
     for (pace, lived) in paces {
@@ -233,11 +231,11 @@ mod tests {
             Quantity::measured(Estimate::new(value, value - half, value + half), Unit::Ratio)
         };
         let (half, quarter) = (ratio(0.5, 0.03), ratio(0.25, 0.04));
-        let all = together(Some(&ratio(0.25, 0.0)), [(&half, 1.0), (&quarter, 1.0)]);
+        let all = together(&ratio(0.25, 0.0), [(&half, 1.0), (&quarter, 1.0)]);
         let all = all.estimate().expect("known");
-        let carried = together(None, [(&half, 1.0), (&half, 0.5)]);
-        assert!((carried.value().expect("known") - 0.75).abs() < 1e-9, "{carried:?}");
+        let part = together(&ratio(0.0, 0.0), [(&half, 1.0), (&half, 0.5)]);
+        assert!((part.value().expect("known") - 1.75).abs() < 1e-9, "{part:?}");
         assert!((all.value - 1.55).abs() < 1e-9 && (all.hi - 1.62).abs() < 1e-9, "{all:?}");
-        assert!(together(Some(&ratio(0.25, 0.0)), [(&Quantity::unresolved("no"), 1.0)]).estimate().is_none());
+        assert!(together(&ratio(0.25, 0.0), [(&Quantity::unresolved("no"), 1.0)]).estimate().is_none());
     }
 }

@@ -7,12 +7,12 @@ mod paces;
 pub(crate) mod site_outcomes;
 
 use crate::find::program::Program;
-use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutcome, SiblingsOutcome};
+use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutcome};
 use crate::session::{Participants, Prepared, WantedScavenger};
 use records::plan::Role;
 use records::run::{
-    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiblingThread, Siblings,
-    SiteRun, Slowdown, SwitchedOff, Times, TwinUsed, Yields,
+    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiteRun, Slowdown,
+    SwitchedOff, Times, TwinUsed, Yields,
 };
 use runtime_abi::control::trip;
 use std::ffi::OsString;
@@ -22,12 +22,6 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
-
-/// Why the pace of threads that are each other's guests is not in the record.
-const NOT_WATCHED: &str = "not measured with --siblings: each thread gives its time to the others";
-
-/// The same of programs that run together.
-const NO_PRIMARY: &str = "there is no primary: the programs ran together";
 
 /// What a run record says of a primary that could not be run; its process has told that itself, in
 /// one line.
@@ -70,25 +64,24 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
     });
     let no_sites = no_sites(prepared);
     let (sites, switched_off) = sites(prepared, outcome);
-    let not_watched =
-        if participants.siblings { Some(NOT_WATCHED) } else { participants.together.then_some(NO_PRIMARY) };
-    let slowdown = not_watched.map_or_else(|| slowdown(&outcome.last.paces), Slowdown::unresolved);
+    let slowdown = slowdown(&outcome.last.paces);
     let lives =
         outcome.scavengers.iter().map(|it| it.life.map_or(1.0, |life| life.share_of(outcome.elapsed)));
     let paces = scavengers.iter().map(|it| &it.progress).zip(lives);
     Run {
-        work: gained::together(if participants.together { None } else { Some(&slowdown.share) }, paces),
-        together: participants.together,
-        apart: (participants.together || participants.siblings).then(|| time(outcome.last.apart)),
+        work: gained::together(&slowdown.share, paces),
+        // Older records have these.
+        together: false,
+        apart: None,
         primary: Process {
             command: texts(&participants.primary.command),
             file: records::text_of(&participants.primary.file),
             pid: Some(outcome.primary_pid),
-            ended: if participants.together { Ended::Exited { code: 0 } } else { ended(outcome.primary) },
-            twin: twin(prepared, &participants.primary.file, participants.primarys_role()),
+            ended: ended(outcome.primary),
+            twin: twin(prepared, &participants.primary.file, Role::Primary),
         },
         scavengers,
-        siblings: outcome.siblings.as_ref().map(|siblings| self::siblings(siblings, outcome.last.stolen)),
+        siblings: None,
         bounds: prepared.plan.bounds.clone(),
         without: prepared.plan.without.clone(),
         wall: time(outcome.elapsed),
@@ -101,7 +94,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
             guests: count(outcome.scavengers.iter().map(|it| it.figures.work.turns).sum()),
             cost: Quantity::unresolved("yields are not timed"),
         },
-        absences: not_watched.map_or_else(|| absences(&outcome.last.paces), Absences::unresolved),
+        absences: absences(&outcome.last.paces),
         slowdown,
         sites,
         switched_off,
@@ -121,25 +114,19 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
 /// A primary without yields, and why.
 fn no_sites(prepared: &Prepared) -> Option<Refused> {
     let participants = prepared.participants();
-    let alone = participants.scavengers.is_empty() && !participants.siblings;
-    if alone || prepared.primary_has_yields() {
+    if participants.scavengers.is_empty() || prepared.primary_has_yields() {
         return None;
     }
-    let (what, so) = if participants.siblings {
-        ("threads as each other's guests", "so its threads never run in each other's stalls")
-    } else {
-        ("guests of the primary", "so scavengers never run in it")
-    };
     let file = &participants.primary.file;
     let looked_at = !participants.primary.linked.rewritten.is_empty() || !prepared.left_alone.is_empty();
     let (nor, libraries, would_help) = if looked_at {
         (", nor have its libraries", String::new(), None)
     } else {
-        let (libraries, help) = not_looked_at(file, participants.siblings);
+        let (libraries, help) = not_looked_at(file);
         ("", libraries, help)
     };
-    let why = format!("{} has no yield sites{nor}, {so}{libraries}", file.display());
-    Some(Refused { what: what.to_owned(), why, would_help })
+    let why = format!("{} has no yield sites{nor}, so scavengers never run in it{libraries}", file.display());
+    Some(Refused { what: "guests of the primary".to_owned(), why, would_help })
 }
 
 /// Libraries that were to be rewritten, and are not; and such as were, but others were found in
@@ -162,7 +149,7 @@ fn left_alone(prepared: &Prepared, outcome: &Outcome) -> Vec<Refused> {
 }
 
 /// Many programs are a few lines in front of a library: which libraries these are.
-fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
+fn not_looked_at(file: &Path) -> (String, Option<String>) {
     const NAMED: usize = 3;
     let names = std::fs::read(file)
         .ok()
@@ -172,10 +159,10 @@ fn not_looked_at(file: &Path, siblings: bool) -> (String, Option<String>) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let help = (!siblings).then(|| "--libraries all rewrites them, too".to_owned());
+    let help = "--libraries all rewrites them, too".to_owned();
     match &names[..names.len().min(NAMED)] {
         [] => (String::new(), None),
-        named => (format!("; its libraries ({}{more}) are not rewritten", named.join(", ")), help),
+        named => (format!("; its libraries ({}{more}) are not rewritten", named.join(", ")), Some(help)),
     }
 }
 
@@ -248,23 +235,6 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         trips_home: trips(figures),
         leaves: leaves::named(&outcome.leaves),
         visits_home: count(figures.visits),
-    }
-}
-
-fn siblings(outcome: &SiblingsOutcome, taken: u64) -> Siblings {
-    let each = outcome.each.iter().map(|thread| SiblingThread {
-        tid: thread.tid.unsigned_abs(),
-        boardings: count(thread.boardings),
-        hosted: count(thread.hosted),
-        aboard: time(thread.aboard),
-        waiting: time(thread.parked.saturating_sub(thread.aboard)),
-    });
-    Siblings {
-        threads: count(outcome.threads),
-        boardings: count(outcome.figures.boardings),
-        taken: count(taken),
-        trips_home: trips(&outcome.figures),
-        each: each.collect(),
     }
 }
 

@@ -4,7 +4,6 @@ use crate::session::NO_OUTPUT;
 use records::plan::{Prices, Source};
 use records::run::{Ended, Run, Scavenger};
 use std::path::Path;
-use units::Quantity;
 
 /// A shorter wait for a processor is nothing to worry about.
 const STARVED_FROM_SECONDS: f64 = 0.5;
@@ -14,12 +13,6 @@ const STARVED_FROM_SECONDS: f64 = 0.5;
 const YIELDS_FROM_PART: f64 = 0.2;
 /// In a shorter run nothing is said of that.
 const YIELDS_FROM_SECONDS: f64 = 1.0;
-
-/// Whether programs that ran together, or siblings, were apart for more than half of the time.
-fn are_mostly_apart(run: &Run) -> bool {
-    let apart = run.apart.as_ref().and_then(Quantity::value);
-    apart.zip(run.wall.value()).is_some_and(|(apart, wall)| apart > wall / 2.0)
-}
 
 /// Whether a scavenger off the primary waited for a processor for longer than it ran anywhere.
 pub fn is_starved(scavenger: &Scavenger) -> bool {
@@ -35,7 +28,7 @@ fn seldom_yields(run: &Run) -> bool {
     let had = run.slowdown.share.value().unwrap_or(0.0);
     let asked = run.bounds.max_slowdown.value().unwrap_or(0.0);
     let ran_long = run.wall.value().is_some_and(|seconds| seconds >= YIELDS_FROM_SECONDS);
-    run.siblings.is_none() && ran_long && had < YIELDS_FROM_PART * asked
+    ran_long && had < YIELDS_FROM_PART * asked
 }
 
 /// Whether it failed by itself, and not with the primary.
@@ -52,20 +45,13 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     let helped = run.refusals.iter().find_map(|refused| refused.would_help.clone());
     let failed = |scavenger: &Scavenger| has_failed(scavenger) && scavenger.output == NO_OUTPUT;
     let above = |asked: f64| run.slowdown.share.estimate().is_some_and(|share| share.lo > asked);
-    // Programs that run together wait for their turns.
-    let starve = !run.together && run.scavengers.iter().any(is_starved);
-    if run.siblings.is_none() && run.scavengers.is_empty() {
+    let starve = run.scavengers.iter().any(is_starved);
+    if run.scavengers.is_empty() {
         "give it something to run in its stalls: --scavenger CMD".to_owned()
     } else if let Some(help) = helped {
         help
     } else if run.scavengers.iter().any(failed) {
         "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
-    } else if run.siblings.is_some() && are_mostly_apart(run) {
-        "these threads gain little from each other: run the program without 'gleaner harvest'".to_owned()
-    } else if are_mostly_apart(run) {
-        "these programs gain little from each other: run them without --together; or choose loads that \
-         wait, by --profile FILE for each, made by 'gleaner profile -o FILE'"
-            .to_owned()
     } else if starve && seldom_yields(run) {
         "give the program more places to lend its CPU: --libraries all, if its time is in libraries; or \
          --profile FILE, by 'gleaner profile -o FILE' of it"
@@ -75,8 +61,7 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
         "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
     } else if run.work.estimate().is_some_and(|work| work.hi < 1.0) {
-        let them = if run.together { "programs" } else { "scavengers" };
-        format!("leave out the {them} that advance least: they cost more than they do")
+        "leave out the scavengers that advance least: they cost more than they do".to_owned()
     } else if matches!(prices.source, Source::Defaults { .. }) {
         "measure this machine once with 'gleaner measure': plans then use its own costs".to_owned()
     } else if let Some(record) = record {

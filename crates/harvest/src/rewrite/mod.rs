@@ -88,6 +88,8 @@ pub enum NotPlanned {
     Changed,
     #[error("in the plan as primary and as scavenger; say which is meant")]
     Roles,
+    #[error("planned as a sibling, a role that is parked since version 0.1.0")]
+    Parked,
     #[error("its plan: {0}")]
     Impossible(ImpossiblePlan),
 }
@@ -105,6 +107,7 @@ pub fn planned_for<'p>(
     let in_role = || plan.modules.iter().filter(move |module| role.is_none_or(|role| role == module.role));
     let mut meant = in_role().filter(|module| module.content == content);
     match (meant.next(), meant.next()) {
+        (Some(module), None) if module.role == Role::Sibling => Err(NotPlanned::Parked),
         (Some(module), None) => Ok(module),
         (Some(_), Some(_)) => Err(NotPlanned::Roles),
         (None, _) if in_role().any(|module| build_id.is_some() && module.build_id == build_id) => {
@@ -220,7 +223,7 @@ pub(crate) fn mode(role: Role, quantum: u32, sites: &Sites) -> Mode<'_> {
     match role {
         Role::Primary => Mode::Primary(sites),
         Role::Scavenger => Mode::Scavenger(sites, bounds),
-        Role::Sibling => Mode::Sibling(sites, bounds),
+        Role::Sibling => unreachable!("a parked role, which plans are refused for"),
     }
 }
 

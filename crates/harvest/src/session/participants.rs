@@ -5,7 +5,7 @@ use super::error::SessionError;
 use crate::find::library::LinkedLibrary;
 use crate::find::linked::{Chosen, NotListed, Wanted};
 use crate::find::program::{Program, ProgramError, words};
-use crate::launch::{Stream, blob};
+use crate::launch::Stream;
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,9 +26,6 @@ pub struct Commands<'c> {
     /// Where the scavengers' output goes: a file for all, or a directory with a file for each;
     /// `None`: it is discarded.
     pub output: Option<&'c Path>,
-    pub siblings: bool,
-    /// There is no primary: the scavengers run together, carried by a program of our own.
-    pub together: bool,
 }
 
 /// A scavenger that was asked for.
@@ -46,21 +43,11 @@ pub struct WantedScavenger {
 /// What a run record says of output that is discarded.
 pub const NO_OUTPUT: &str = "nowhere";
 
-/// What it says of output that goes where ours goes.
-const OWN_OUTPUT: &str = "where this program's goes";
-
-/// What carries programs that run together is called this.
-const CARRIER: &str = "gleaner-carrier";
-
 /// All programs of a harvest.
 #[derive(Debug)]
 pub struct Participants {
     pub primary: Program,
     pub scavengers: Vec<WantedScavenger>,
-    /// The primary's threads are each other's guests.
-    pub siblings: bool,
-    /// The primary carries the scavengers, and does nothing itself.
-    pub together: bool,
     /// Pipes and devices that scavengers write to, open until all have ended: a process that reads
     /// a pipe would take it for ended if no other process had it open before the first scavenger.
     pub(super) _outputs: Vec<File>,
@@ -92,18 +79,13 @@ impl Participants {
         }
         let path = std::env::var_os("PATH");
         let (mut scavengers, mut outputs) = (Vec::new(), Vec::new());
-        let primary = if commands.together {
-            carrier(count, &mut outputs)?
-        } else {
-            Program::find(commands.primary, path.as_deref()).map_err(SessionError::Primary)?
-        };
+        let primary = Program::find(commands.primary, path.as_deref()).map_err(SessionError::Primary)?;
         for copies in commands.scavengers {
             let words = words(copies.command).map_err(SessionError::Scavenger)?;
             let program = Program::find(&words, path.as_deref()).map_err(SessionError::Scavenger)?;
             for copy in 1..=copies.count as u32 {
                 let number = scavengers.len() + 1;
                 let (stream, output) = match commands.output {
-                    None if commands.together => (Stream::Primarys, OWN_OUTPUT.to_owned()),
                     None => (Stream::Null, NO_OUTPUT.to_owned()),
                     Some(path) => output(path, &program, number, count, &mut outputs)?,
                 };
@@ -111,13 +93,12 @@ impl Participants {
                 scavengers.push(WantedScavenger { program: program.clone(), copy, stdout, stderr, output });
             }
         }
-        let Commands { siblings, together, .. } = *commands;
-        Ok(Self { primary, scavengers, siblings, together, _outputs: outputs })
+        Ok(Self { primary, scavengers, _outputs: outputs })
     }
 
     /// Refuses programs that cannot take part.
     pub fn check(&self) -> Result<(), ProgramError> {
-        self.primary.check(self.primarys_role())?;
+        self.primary.check(Role::Primary)?;
         self.scavengers.iter().try_for_each(|scavenger| scavenger.program.check(Role::Scavenger))
     }
 
@@ -130,12 +111,11 @@ impl Participants {
             Wanted::All | Wanted::OfScavengers => Vec::new(),
             Wanted::Named(names) => names.clone(),
         };
-        let primarys_role = self.primarys_role();
         let scavengers =
             self.scavengers.iter_mut().map(|scavenger| (&mut scavenger.program, Role::Scavenger));
         // Several copies of one program are linked alike.
         let mut known: Vec<(PathBuf, Role, Chosen)> = Vec::new();
-        for (program, role) in std::iter::once((&mut self.primary, primarys_role)).chain(scavengers) {
+        for (program, role) in std::iter::once((&mut self.primary, Role::Primary)).chain(scavengers) {
             let is_it = |(file, of, _): &&(PathBuf, Role, _)| *file == program.file && *of == role;
             if let Some((_, _, chosen)) = known.iter().find(is_it) {
                 program.linked = chosen.clone();
@@ -160,11 +140,6 @@ impl Participants {
         if unknown.is_empty() { Ok(left) } else { Err(SessionError::NoSuchLibrary(unknown.join(", "))) }
     }
 
-    /// What the primary's file is rewritten as.
-    pub(crate) fn primarys_role(&self) -> Role {
-        if self.siblings { Role::Sibling } else { Role::Primary }
-    }
-
     /// The files to be rewritten, each role's once.
     pub(super) fn files(&self) -> Vec<(&Path, Role)> {
         let mut files = Vec::new();
@@ -181,7 +156,7 @@ impl Participants {
 
     pub(super) fn programs(&self) -> impl Iterator<Item = (&Program, Role)> {
         let scavengers = self.scavengers.iter().map(|scavenger| (&scavenger.program, Role::Scavenger));
-        std::iter::once((&self.primary, self.primarys_role())).chain(scavengers)
+        std::iter::once((&self.primary, Role::Primary)).chain(scavengers)
     }
 
     /// Whether this file is a library that every program calls all the time, its libc for one.
@@ -194,20 +169,6 @@ impl Participants {
     pub(super) fn is_library(&self, file: &Path) -> bool {
         self.programs().all(|(program, _)| program.file != file)
     }
-}
-
-/// What carries this many programs: a thread for each processor, but no more than there are
-/// programs.
-fn carrier(count: u64, open: &mut Vec<File>) -> Result<Program, SessionError> {
-    let (file, path) = blob::carrier()?;
-    open.push(file);
-    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
-    let command = [path.into_os_string(), count.min(cpus).max(1).to_string().into()];
-    let mut carrier = Program::find(&command, None).map_err(SessionError::Primary)?;
-    for name in [&mut carrier.command[0], &mut carrier.arguments[0]] {
-        *name = CARRIER.into();
-    }
-    Ok(carrier)
 }
 
 /// The file for the output of scavenger `number` of `count`, made anew; it is added to by both of

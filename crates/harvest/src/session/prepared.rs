@@ -90,7 +90,7 @@ impl Prepared {
     /// The planned modules of the primary that are rewritten, its own file first, in the order in
     /// which they are launched.
     pub(crate) fn primarys(&self) -> impl Iterator<Item = (&PlannedModule, &Entry)> {
-        let (primary, role) = (&self.participants.primary, self.participants.primarys_role());
+        let (primary, role) = (&self.participants.primary, Role::Primary);
         let libraries = primary.linked.rewritten.iter().map(|library| &library.file);
         std::iter::once(&primary.file).chain(libraries).filter_map(move |file| {
             Some((module_of(&self.plan, file, role).ok()?, entry(&self.files.each, file, role)?))
@@ -129,7 +129,6 @@ impl Prepared {
 
     /// What the launcher is to start.
     fn harvest(&self, homes: Homes) -> Result<launch::Harvest, SessionError> {
-        let siblings = self.participants.siblings;
         let program = |program: &Program, role| {
             let rewritten = self.entry(&program.file, role).file.clone();
             let original = Some(program.file.clone());
@@ -138,15 +137,11 @@ impl Prepared {
             let new = launch::Program::new(rewritten, program.arguments.clone());
             Ok::<_, ProgramError>(launch::Program { original, libraries, modules, ..new })
         };
-        let primary = program(&self.participants.primary, self.participants.primarys_role())?;
+        let primary = program(&self.participants.primary, Role::Primary)?;
         let mut harvest = launch::Harvest::new(primary);
-        harvest.siblings = siblings;
         // Without a yield no guest would ever run aboard, nor come home again.
-        harvest.ring = if siblings || self.primary_has_yields() { self.plan.bounds.ring } else { 0 };
-        // Of threads that are each other's guests, none's pace is the one to keep.
-        // Of programs that run together, too.
-        harvest.carrier = self.participants.together;
-        harvest.contract = if siblings || harvest.carrier { None } else { contract(&self.plan) };
+        harvest.ring = if self.primary_has_yields() { self.plan.bounds.ring } else { 0 };
+        harvest.contract = contract(&self.plan);
         harvest.homes = homes;
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
