@@ -15,8 +15,7 @@ pub const fn budget_alone(quantum: u32) -> u32 {
     const QUANTA: u32 = 64;
     if quantum < i32::MAX as u32 / QUANTA { quantum * QUANTA } else { i32::MAX as u32 }
 }
-/// One byte, which leaves ask: 0 in a home, and in a sibling's own area from its first leave alone
-/// on until it has guests again; otherwise 1.
+/// One byte, which leaves ask: 0 in a home, otherwise 1.
 pub const GUEST: u32 = 0x2c;
 /// Where a guest goes that must go home.
 pub const LEAVE: u32 = 0x30;

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -74,8 +74,6 @@ pub const fn bucket_end(bucket: usize) -> u64 {
 
 const _: () =
     assert!(bucket(u64::MAX) < BUCKETS && bucket_end(bucket(99)) > 99 && bucket_end(bucket(99) - 1) <= 99);
-/// Threads of siblings that are shown one by one; there may be more.
-pub const THREADS: usize = 256;
 
 /// How far a harvest is.
 pub mod stage {
@@ -168,7 +166,7 @@ pub mod trip {
     pub const SLOWED: usize = 5;
     /// It stayed aboard for longer than the primary may be away.
     pub const STAYED: usize = 6;
-    /// A sibling: there is a processor for its own thread.
+    /// There is a processor for its own thread.
     pub const FREE: usize = 7;
     /// The primary's thread came to no yield for long.
     pub const NO_YIELD: usize = 8;
@@ -249,22 +247,6 @@ pub struct ScavengerRow {
     pub policy_errno: AtomicI32,
     /// It has no dynamic loader and asked for a thread, which it did not get.
     pub refused_threads: AtomicU32,
-}
-
-/// A thread of a program whose threads are each other's guests, in the order in which the
-/// supervisor saw them.
-#[repr(C)]
-pub struct ThreadRow {
-    /// 0: nobody's.
-    pub tid: AtomicI32,
-    pub reserved: u32,
-    /// Times it went aboard another one, and time it was there or waited for it, to the
-    /// supervisor's precision.
-    pub boardings: AtomicU64,
-    pub parked_ns: AtomicU64,
-    pub aboard_ns: AtomicU64,
-    /// Guests that came aboard it.
-    pub hosted: AtomicU64,
 }
 
 /// The area of a thread of the primary.
@@ -429,12 +411,6 @@ pub struct Control {
     pub watched: u32,
     /// By how much it may become slower, in millionths.
     pub max_slowdown: u32,
-    /// The primary's threads are each other's guests. Then there are no scavengers, and the first
-    /// scavenger's row counts for all threads together.
-    pub siblings: u32,
-    /// The primary has nothing to do itself, but carries scavengers that run together: without
-    /// guests it sleeps, and at home they are ordinary processes.
-    pub carrier: u32,
     /// What a switch at a yield takes, in picoseconds: it is in what gauges say of a turn.
     pub switch_ps: u64,
     /// What a miss takes, in picoseconds: guests' sites are on where that is used by turns from one
@@ -458,7 +434,7 @@ pub struct Control {
     /// Nanoseconds between two polls of whether signals wait for a guest, so that it goes home for
     /// them; 0: never.
     pub recall_ns: AtomicU64,
-    /// The supervisor was killed. Siblings that are away fetch themselves home.
+    /// The supervisor was killed: nothing sends guests home any more.
     pub supervisor_lost: AtomicU32,
 
     // The runtime's answers.
@@ -473,9 +449,6 @@ pub struct Control {
     pub forked: [AtomicI32; FORKED],
     /// Guests had turns where the primary busy-waits: these are not counted.
     pub busy_wait_turns: AtomicU32,
-    /// For how long programs that run together were apart, since together they did less: of each
-    /// thread of their carrier.
-    pub apart_ns: AtomicU64,
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.
@@ -492,9 +465,6 @@ pub struct Control {
     pub absences: [AtomicU64; BUCKETS],
     pub longest_absence: AtomicU64,
     pub site: [SiteRow; SITES],
-    /// Siblings: threads the supervisor saw, of which the first have rows.
-    pub threads: AtomicU64,
-    pub thread: [ThreadRow; THREADS],
     pub area: [AreaRow; AREAS],
     pub scavenger: [ScavengerRow; SCAVENGERS],
 }

@@ -58,8 +58,6 @@ pub(crate) struct CountingWords {
     pub(super) idle_until: AtomicU64,
     /// Busy-waits with guests, of any length.
     pub(super) all_turns: AtomicU32,
-    /// Laps that a change of the ring put an end to, since counting began.
-    pub(super) torn: AtomicU32,
 }
 
 impl CountingWords {
@@ -111,11 +109,6 @@ impl CountingWords {
     /// When it last went round a busy-wait, in ticks; 0: not since counting began.
     pub(crate) fn turned(&self) -> u64 {
         self.turned.load(Relaxed)
-    }
-
-    /// Laps that a change of the ring put an end to, since counting began.
-    pub(crate) fn torn(&self) -> u32 {
-        self.torn.load(Relaxed)
     }
 
     /// Busy-waits with guests that took longer than an absence may.

@@ -35,7 +35,7 @@
 use crate::counting::absences::{absent, tell_absence};
 pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
 use crate::counting::busy_waits;
-pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, SPINS, TURNS, WAITS};
+pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, SPINS, WAITS};
 use crate::counting::turns;
 pub(crate) use crate::counting::turns::yields;
 use crate::layout::area::{Area, lock};
@@ -83,7 +83,6 @@ fn after(stage: u32, order: u32) -> u32 {
         }
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
-        _ if order & TURNS != 0 => NOTHING,
         PLAIN if order & SPINS == 0 => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
@@ -181,14 +180,11 @@ pub(crate) fn arrange(area: &Area) {
             area.counting.long_turns.store(0, Relaxed);
             area.counting.all_turns.store(0, Relaxed);
             area.counting.idle.store(0, Relaxed);
-            area.counting.torn.store(0, Relaxed);
             begin(area, after(NOTHING, order));
             area.counting.idle_since.store(area.counting.stage_began.load(Relaxed), Relaxed);
             area.counting.idle_until.store(area.counting.stage_began.load(Relaxed), Relaxed);
         }
         area.counting.obeyed.store(order, Release);
-    } else if area.counting.stage.load(Relaxed) != NOTHING {
-        area.counting.torn.store(area.counting.torn.load(Relaxed).saturating_add(1), Relaxed);
     }
     if area.closed.load(Acquire) != 0 {
         // It shall come here no more, nor to a counter.

@@ -11,7 +11,5 @@ pub(crate) const SPINS: u32 = 4;
 pub(crate) const WAITS: u32 = 8;
 /// Of an order: yields are counted, not timed, since the primary sleeps often.
 pub(crate) const NAPS: u32 = 16;
-/// Of an order: only a thread's own turns are timed, or rounds with all guests.
-pub(crate) const TURNS: u32 = 32;
 /// The bits from here on are the order's number.
-pub(crate) const NUMBER: u32 = 64;
+pub(crate) const NUMBER: u32 = 32;

@@ -135,9 +135,7 @@ fn prepare(home: &'static Area, row: &'static ScavengerRow) -> Result<(usize, us
     if control.home_cpus_known != 0 {
         Cpus::of_mask(control.home_cpus).keep_to();
     }
-    if control.carrier == 0 {
-        row.policy_errno.store(sys::set_idle_policy(), Relaxed);
-    }
+    row.policy_errno.store(sys::set_idle_policy(), Relaxed);
     mappings::begin(home);
     let image = load(home, file)?;
     modules::find_program(region, page::modules_of(control, row), Some(image.entry as u64));

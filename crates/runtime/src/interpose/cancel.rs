@@ -1,6 +1,6 @@
 //! Threads that may be cancelled at any moment, and not only where they wait. Libc's signal for
 //! that is handled on whatever stack the thread has, and unwinds it. So such threads are no guests
-//! as long as that lasts, and as siblings have none.
+//! as long as that lasts.
 //!
 //! A primary's thread has guests until it is cancelled: servers say for their threads that they may
 //! be cancelled anywhere, so that what is left of a crash can be told in peace. `pthread_cancel`
@@ -10,7 +10,7 @@
 
 use crate::interpose::mine::mine;
 use crate::interpose::next::Next;
-use crate::layout::area::{Area, asked, closed, kind, lock, settled};
+use crate::layout::area::{Area, closed, kind, lock, settled};
 use crate::layout::region::Region;
 use crate::switching::ring;
 use crate::sys;
@@ -73,11 +73,9 @@ extern "C" fn cancels(thread: u64) -> usize {
     // A thread that cancels itself is at home. A thread that has its creator's area may cancel the
     // creator.
     if let Some(area) = mine().filter(|_| thread != crate::switching::gs::thread_pointer()) {
-        // A scavenger's thread is cancelled at home only, a sibling has no guests while that may
-        // be.
+        // A scavenger's thread is cancelled at home only.
         let region = area.region();
-        let primary = area.is_primarys() && region.siblings.load(Relaxed) == 0;
-        if primary && sys::getpid() == region.primary.load(Relaxed) {
+        if area.is_primarys() && sys::getpid() == region.primary.load(Relaxed) {
             leave_alone(region, thread, &mut CancelDeadline::default());
         }
     }
@@ -158,13 +156,12 @@ extern "C" fn prepare(wanted: i32) -> usize {
         let primary = area.kind.load(Relaxed) == kind::PRIMARY;
         match wanted {
             ASYNCHRONOUS => {
-                // A sibling is both.
                 area.settled.fetch_or(settled::CANCELLABLE, SeqCst);
                 fence(SeqCst);
                 let cancelled = area.closed.load(SeqCst) & closed::CANCELLED != 0;
                 if !primary {
                     stays(area);
-                } else if cancelled || area.sibling.load(Relaxed) != 0 {
+                } else if cancelled {
                     alone(area);
                 }
             }
@@ -258,18 +255,12 @@ fn is_at_home(area: &Area) -> bool {
 fn is_alone(area: &Area) -> bool {
     let entries = area.thread.control_entries.load(Acquire);
     let free = || area.lock.load(Acquire) == lock::FREE;
-    // The supervisor hooks a sibling that it has asked for something, or believes to have guests.
-    let sibling = area.sibling.load(Relaxed) != 0
-        && (area.supervisor.guests() != 0
-            || area.supervisor.asked_at() != 0
-            || area.asked.load(Acquire) != asked::NOTHING);
     // In this order: a guest that takes itself out of the ring runs until it is out.
     free()
         && ring::is_empty(area)
         && is_at_home(area)
         && free()
         && area.thread.control_entries.load(Acquire) == entries
-        && !sibling
 }
 
 #[cfg(test)]

@@ -20,9 +20,6 @@ pub(crate) fn everybody_home() {
     if region.primary.load(Relaxed) != area.pid.load(Relaxed) {
         return; // a forked child, without guests
     }
-    if region.siblings.load(Relaxed) != 0 {
-        return; // guests end with their hosts, and go on until then
-    }
     super::forks::close(area, closed::ENDS);
     let others = || {
         (0..region.slots())

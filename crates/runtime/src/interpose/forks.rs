@@ -3,7 +3,7 @@
 
 use crate::interpose::mine::{RegisterPair, mine};
 use crate::interpose::next::{call_next, fail};
-use crate::layout::area::{Area, asked, closed, kind, lock, settled};
+use crate::layout::area::{Area, closed, kind, lock, settled};
 use crate::switching::ring;
 use crate::sys;
 use core::ffi::c_void;
@@ -47,18 +47,10 @@ pub(super) fn forked(next: impl FnOnce() -> i32) -> i32 {
         area.pid.store(sys::getpid(), Relaxed);
         area.region().forked(area, sys::gettid());
         area.thread.lent.store(0, Relaxed);
-        let sibling = area.sibling.load(Relaxed) != 0;
-        if !primary || sibling {
-            area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
-        }
-        if primary && !sibling {
+        if primary {
             tell(area);
-        }
-        if sibling {
-            // Whatever the supervisor was about to do, it does to the parent.
-            area.asked.store(asked::NOTHING, Relaxed);
-            area.lock.store(lock::FREE, Relaxed);
-            ring::abandon(area);
+        } else {
+            area.settled.fetch_or(settled::FOR_GOOD, Relaxed);
         }
     } else if primary && was_closed & closed::FORKS == 0 {
         area.closed.fetch_and(!closed::FORKS, AcqRel);

@@ -19,10 +19,10 @@
 //! its owner, and only that room can write its fields:
 //!
 //! ```text
-//! 0x000  TwinWords     inserted code       0x118  SignalWords       signals
-//! 0x048  SwitchWords   switching           0x200  CountingWords     counting
-//! 0x068  (shared)      thread, supervisor  0x2c0  OrderWords        supervisor (thread reads)
-//! 0x0b0  ThreadWords   the thread          0x300  SupervisorWords   supervisor
+//! 0x000  TwinWords     inserted code       0x108  SignalWords       signals
+//! 0x048  SwitchWords   switching           0x1c0  CountingWords     counting
+//! 0x068  (shared)      thread, supervisor  0x280  OrderWords        supervisor (thread reads)
+//! 0x0a8  ThreadWords   the thread          0x2c0  SupervisorWords   supervisor
 //! ```
 //!
 //! The context that inserted code uses lies elsewhere, in a dense table
@@ -77,32 +77,18 @@ pub(crate) mod closed {
     pub(crate) const FORKS: u32 = 1;
     /// Its process is about to end.
     pub(crate) const ENDS: u32 = 2;
-    /// A sibling that may be cancelled at any moment.
+    /// It is being cancelled, and may be so at any moment.
     pub(crate) const CANCELLABLE: u32 = 4;
     /// It is being cancelled. Written by the thread that cancels it.
     pub(crate) const CANCELLED: u32 = 8;
 }
 
-/// What the supervisor asks of a sibling's thread, to be read when it next comes to the control
-/// context.
-pub(crate) mod asked {
-    /// Nothing. Only now may it be given guests. Also written by the thread, when it is home again.
-    pub(crate) const NOTHING: u32 = 0;
-    /// To give its context away. The supervisor takes it back by compare-and-swap.
-    pub(crate) const TO_PARK: u32 = 1;
-    /// It does so. Written by the thread, by compare-and-swap.
-    pub(crate) const PARKING: u32 = 2;
-}
-
-/// Why a thread of a scavenger, or a sibling, stays at home. Bits.
+/// Why a thread of a scavenger stays at home. Bits.
 pub(crate) mod settled {
     /// It cannot be parked safely, or is not what it seems.
     pub(crate) const FOR_GOOD: u32 = 1;
     /// It may be cancelled at any moment. Also of a primary's threads, which go on having guests.
     pub(crate) const CANCELLABLE: u32 = 2;
-    /// As long as it has an affinity, a scheduling policy or a priority of its own. The
-    /// supervisor's, of siblings.
-    pub(crate) const RULES: u32 = 4;
 }
 
 /// Which side works on the ring of a primary's area.
@@ -110,9 +96,6 @@ pub(crate) mod lock {
     pub(crate) const FREE: u32 = 0;
     pub(crate) const SUPERVISOR: u32 = 1;
     pub(crate) const THREAD: u32 = 2;
-    /// A guest that fetches itself home, in the supervisor's place
-    /// ([`crate::switching::supervisor_lost`]).
-    pub(crate) const SIBLING: u32 = 3;
 }
 
 /// The area of one kernel thread. Its parts are split by which side writes them: see each part's
@@ -133,8 +116,6 @@ pub(crate) struct Area {
     /// Of a home: its scavenger's row of the control page. Of a primary's area: the thread's
     /// number.
     pub(crate) row: AtomicU32,
-    /// Its thread may also be a guest of others of its process. Constant.
-    pub(crate) sibling: AtomicU32,
     // Written by thread and supervisor, in turn or by compare-and-swap.
     /// See [`lock`].
     pub(crate) lock: AtomicU32,
@@ -144,8 +125,6 @@ pub(crate) struct Area {
     pub(crate) closed: AtomicU32,
     /// Never parked, see [`settled`].
     pub(crate) settled: AtomicU32,
-    /// Sibling: see [`asked`].
-    pub(crate) asked: AtomicU32,
     pub(crate) thread: ThreadWords,
     pub(crate) signals: SignalWords,
     pub(crate) counting: CountingWords,
@@ -162,7 +141,7 @@ pub(crate) struct TwinWords {
     pub(crate) scratch: [AtomicU64; 3],
     pub(crate) budget: AtomicI32,
     pub(crate) guest: AtomicU8,
-    /// The area of a primary's thread, or a sibling's. Constant.
+    /// The area of a primary's thread. Constant.
     primary: AtomicU8,
     padding: [u8; 2],
     pub(crate) leave: AtomicU64,
@@ -189,12 +168,6 @@ pub(crate) struct SwitchWords {
 pub(crate) struct ThreadWords {
     /// Times the thread came to the control context.
     pub(crate) control_entries: AtomicU32,
-    /// Sibling: it left its twins while it had guests, and comes to the control context before it
-    /// runs one again. So they may be taken away, under the lock. Set by the thread as it leaves
-    /// (`switching::switch`), or finds the lock taken; cleared by it under the lock.
-    pub(crate) outside: AtomicU32,
-    /// The flags of a sibling that leaves its twins, for a moment.
-    pub(crate) kept: AtomicU64,
     /// First and last of the guests that are aboard and take no part for now. Under the lock.
     pub(crate) aside: AtomicPtr<Context>,
     pub(crate) aside_last: AtomicPtr<Context>,
@@ -243,12 +216,12 @@ at!(twin.own == area::OWN);
 at!(twin.passes == area::PASSES);
 at!(switching == area::RUNTIME);
 at!(region == 0x68);
-at!(thread == 0xb0);
-at!(signals == 0x118);
+at!(thread == 0xa8);
+at!(signals == 0x108);
 // Each side's words begin a cache line of their own.
-at!(counting == 0x200);
-at!(orders == 0x2c0);
-at!(supervisor == 0x300);
+at!(counting == 0x1c0);
+at!(orders == 0x280);
+at!(supervisor == 0x2c0);
 const _: () = assert!(size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
 const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= TURNS - context::BEFORE);
@@ -269,7 +242,7 @@ macro_rules! follow {
 pub(crate) use follow;
 
 impl Area {
-    /// Whether it is of a primary's thread, or a sibling's, and not a scavenger's home.
+    /// Whether it is of a primary's thread, and not a scavenger's home.
     pub(crate) fn is_primarys(&self) -> bool {
         self.twin.primary.load(Ordering::Relaxed) != 0
     }

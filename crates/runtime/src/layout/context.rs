@@ -78,8 +78,7 @@ pub(crate) struct Context {
     pub(crate) state: AtomicU32,
     /// Why it is [`state::LEAVING`], an index of [`runtime_abi::control::trip`].
     pub(crate) why: AtomicU32,
-    /// The next one in the same inbox. Itself, where a ring has taken it in; a sibling's is none
-    /// before it is offered to one.
+    /// The next one in the same inbox.
     pub(crate) link: AtomicPtr<Context>,
     /// MXCSR in the low half, x87 control word above. Written by the home thread when it parks.
     pub(crate) modes: AtomicU64,

@@ -53,8 +53,6 @@ pub(crate) struct Region {
     /// always one more to be had.
     pub(crate) kept_descriptors: AtomicI32,
     pub(crate) compact: AtomicU32,
-    /// The threads of the primary are each other's guests.
-    pub(crate) siblings: AtomicU32,
     /// A copy that is a forked child's: no supervisor looks after it.
     forked: AtomicU32,
     pub(crate) xsave_mask: AtomicU64,
@@ -70,8 +68,6 @@ pub(crate) struct Region {
     /// ([`crate::switching::loans`]).
     pub(crate) parked: AtomicU32,
     pub(crate) lenders: AtomicU32,
-    /// Counts guests that were offered to carriers' threads, which sleep without any.
-    pub(crate) offers: AtomicU32,
     /// Where guests find twins. Set once.
     pub(crate) twin_pages: AtomicPtr<TwinPages>,
     pub(crate) twin_entries: AtomicPtr<TwinEntries>,
@@ -371,13 +367,7 @@ impl Region {
         area.region.store(core::ptr::from_ref(self).cast_mut(), Relaxed);
         let primary = purpose.primary;
         area.set_primarys(primary);
-        let sibling = primary && self.siblings.load(Relaxed) != 0;
-        let leave = match (primary, sibling) {
-            (_, true) => labels::sibling_leave_address(),
-            (true, false) => labels::leave_address(),
-            (false, false) => labels::stay_address(),
-        };
-        area.sibling.store(u32::from(sibling), Relaxed);
+        let leave = if primary { labels::leave_address() } else { labels::stay_address() };
         area.twin.leave.store(leave as u64, Relaxed);
         area.switching.slow_stack.store((area.address() + SLOW_STACK_TOP) as u64, Relaxed);
         area.switching.compact.store(self.compact.load(Relaxed), Relaxed);
@@ -391,9 +381,7 @@ impl Region {
             &area.lock,
             &area.closed,
             &area.settled,
-            &area.asked,
             &area.thread.lent,
-            &area.thread.outside,
             &area.thread.control_entries,
         ] {
             word.store(0, Relaxed);
@@ -413,8 +401,7 @@ impl Region {
         area.twin.budget.store(0, Relaxed);
         area.twin.passes.store(-1, Relaxed);
         // Where the pace is not kept, guests are aboard from the first.
-        let watched = self.page().watched != 0 && !sibling;
-        let order = if watched { ALONE } else { GUESTS | SPINS };
+        let order = if self.page().watched != 0 { ALONE } else { GUESTS | SPINS };
         area.orders.reset(order);
         area.counting.reset(order);
         let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);

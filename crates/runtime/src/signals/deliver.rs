@@ -156,7 +156,7 @@ pub(super) unsafe fn into_handler(
     if area.twin.cur.load(Relaxed) != area.quiet().pointer() {
         let holds =
             amid || interrupted_general.iter().any(|register| area.region().holds_context(area, *register));
-        area.signals.free_hands.store(u32::from(area.sibling.load(Relaxed) != 0 || !holds), Relaxed);
+        area.signals.free_hands.store(u32::from(!holds), Relaxed);
     }
     let own_bit = if action.flags & SA_NODEFER == 0 { bit(info.signal) } else { 0 };
     context.mask |= action.mask | own_bit;

@@ -254,9 +254,8 @@ unsafe fn by_itself(
     }
 }
 
-/// Its creator works with its area meanwhile, and may have guests there; code of siblings and
-/// scavengers finds its thread's storage by its area, too. So a handler has one for itself while it
-/// runs.
+/// Its creator works with its area meanwhile, and may have guests there; code of scavengers finds
+/// its thread's storage by its area, too. So a handler has one for itself while it runs.
 fn with_an_area(creators: &Area, call: impl FnOnce()) {
     let region = creators.region();
     let purpose = AreaPurpose {

@@ -59,7 +59,6 @@ pub(super) unsafe fn of(area: &Area, registers: &Registers, faulted: bool) -> In
     }
     let ours = labels::is_ours(rip as usize);
     if ours && labels::is_restore(rip as usize) {
-        // A guest, or a sibling that came home.
         // SAFETY: as above. Its frame is whole still, but it may have put its own resume point back
         // already.
         unsafe { &*cur }.rip.store(labels::restore_address() as u64, Release);

@@ -190,7 +190,6 @@ fn begin(control: &'static Control) -> Result<(), (u32, i32)> {
         .map_err(|errno| (refusal::MEMORY, errno))?;
     let pid = sys::getpid();
     region.primary.store(pid, Relaxed);
-    region.siblings.store(control.siblings, Relaxed);
     let purpose = AreaPurpose {
         kind: kind::PRIMARY,
         primary: true,

@@ -97,22 +97,8 @@ pub(crate) struct SupervisorWords {
     pub(super) ran_fd: AtomicI32,
     /// The processor its thread was seen on last.
     pub(super) cpu: AtomicU32,
-    /// Sibling: `control_entries` when something was asked of it (`asked_at`), and when it was seen
-    /// outside first (`outside_since`).
-    pub(super) asked_entries: AtomicU32,
-    pub(super) outside_entries: AtomicU32,
-    /// Sibling: its row in the table of threads, plus one.
-    pub(super) number: AtomicU32,
     /// What it did when it was polled last: see [`super::processes`].
     pub(super) slept: AtomicU32,
-    pub(super) asked_at: AtomicU64,
-    pub(super) outside_since: AtomicU64,
-    /// Sibling: until when it is not asked to park, and for how long it was left alone last.
-    pub(super) home_until: AtomicU64,
-    pub(super) pause: AtomicU64,
-    /// Sibling: when it was asked last whether it has an affinity or a scheduling policy of its
-    /// own.
-    pub(super) own_rules_at: AtomicU64,
     /// Until when its thread takes no guests, since it slept.
     pub(super) no_guests_after_sleep: AtomicU64,
     /// When it was polled last.
@@ -148,8 +134,6 @@ pub(crate) struct SupervisorWords {
     pub(super) home_ran: AtomicU64,
     pub(super) home_ran_at: AtomicU64,
     pub(super) has_work: AtomicU32,
-    /// Home, where programs that run together are apart: it waits for its turn.
-    pub(super) waits_for_turn: AtomicU32,
     pub(super) starves: AtomicU32,
     /// Home: the primary's area that its context may still be met in, and which thread's it was, at
     /// which entry and sleep.
@@ -165,16 +149,12 @@ impl SupervisorWords {
         for word in [
             &self.guests,
             &self.offences,
-            &self.asked_entries,
-            &self.outside_entries,
-            &self.number,
             &self.sleeps_seen,
             &self.met_entries,
             &self.probed,
             &self.no_yield_times,
             &self.slept,
             &self.has_work,
-            &self.waits_for_turn,
             &self.starves,
         ] {
             word.store(0, Relaxed);
@@ -183,11 +163,6 @@ impl SupervisorWords {
             &self.no_guests_after_sleep,
             &self.polled_at,
             &self.parked_at,
-            &self.home_until,
-            &self.pause,
-            &self.asked_at,
-            &self.outside_since,
-            &self.own_rules_at,
             &self.met_yields,
             &self.met_at,
             &self.met_ran,
@@ -208,10 +183,5 @@ impl SupervisorWords {
     /// Guests in inbox and ring.
     pub(crate) fn guests(&self) -> u32 {
         self.guests.load(Acquire)
-    }
-
-    /// When something was asked of a sibling; 0: nothing is.
-    pub(crate) fn asked_at(&self) -> u64 {
-        self.asked_at.load(Acquire)
     }
 }

@@ -15,7 +15,7 @@ use crate::supervisor::guest_sites;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use runtime_abi::control::gauge::{DEAR, LONGER};
+use runtime_abi::control::gauge::LONGER;
 use runtime_abi::control::{ScavengerRow, trip};
 
 /// The time between two gauges of a home that parks anyhow: it comes from a system call, and what a
@@ -39,9 +39,8 @@ fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
     if notes.are_few() { FIRST_NS } else { usual }
 }
 
-/// What a guest's turns aboard this host were worth since this was asked last. Returns what they
-/// were worth at least, in ticks, if a turn has a price yet; `switch`: the ticks of a switch.
-pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
+/// Notes what a guest's turns aboard this host were worth since this was done last.
+pub(crate) fn price(guest: &Context, host: &Area) {
     let home = guest.home();
     let (row, notes) = (home.scavenger(), home.gauge_notes());
     let turns = turns::take(guest, host);
@@ -53,13 +52,11 @@ pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
         page::add(&row.unpriced_turns, turns);
         // Gauges of a home that parks are better than none.
         notes.add_turns(turns, notes.price().map(|price| price * unit(home)));
-        return None;
+        return;
     };
     let price = price * unit(home);
     notes.add_turns(turns, Some(price));
     page::add_number(&row.work_ticks, turns as f64 * price);
-    let switches = if guest.sites.load(Relaxed) == 0 { 1.0 / f64::from(LONGER) } else { 1.0 };
-    Some(turns as f64 * (price - (DEAR - 1.0) * switches * switch).max(0.0))
 }
 
 /// What a turn's price is for: a turn from site to site, or each cycle of a guest's quantum.
@@ -138,12 +135,9 @@ impl Supervisor {
     pub(crate) fn gauge_at_home(&self, home: &Area) {
         let notes = home.gauge_notes();
         let since = self.now.saturating_sub(notes.ordered_at.load(Relaxed));
-        // One whose turn alone is over is anywhere in its program, as one that is aboard.
-        let anywhere = self.apart > 0;
-        let wanted = anywhere || notes.of_aboard.load(Relaxed) == 0;
-        if since >= pause(notes, AT_HOME_NS) && wanted && self.page.siblings == 0 {
+        if since >= pause(notes, AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 {
             notes.ordered_at.store(self.now, Relaxed);
-            notes.from_aboard.store(u32::from(anywhere), Relaxed);
+            notes.from_aboard.store(0, Relaxed);
             guest_sites::choose_gauge(home, self.now);
             home.gauge().due.store(self.warm_ticks(), Release);
         }
@@ -193,7 +187,7 @@ mod tests {
         };
         ring::append(host, guest);
         turns(10);
-        price(guest, host, 0.0);
+        price(guest, host);
         let row = home.scavenger();
         assert_eq!((row.turns.load(Relaxed), row.work_ticks.load(Relaxed)), (10, 0));
         home.gauge_notes().from_aboard.store(1, Relaxed);
@@ -216,7 +210,7 @@ mod tests {
         turns(5);
         turns::parts(host, guest);
         turns(7);
-        price(guest, host, 0.0);
+        price(guest, host);
         assert_eq!((row.turns.load(Relaxed), row.gauges.load(Relaxed)), (19, 1));
         assert!((worth() - 500.0 - 9.0 * 50.0).abs() < 1e-9);
     }

@@ -54,15 +54,6 @@ fn lacks_other(notes: &GaugeNotes, on: bool) -> bool {
     if on { sites && !bounds } else { bounds && !sites }
 }
 
-/// Whether the sites of a guest that runs together with others are to be on, as equals: it waits
-/// for its own misses unless it gives way at them, whichever guest runs meanwhile.
-fn pay_together(home: &Area, miss: f64, switch: f64) -> bool {
-    let on = home.own().sites.load(Relaxed) != 0;
-    let part = if on { STAYS } else { 1.0 } * PART_OF_MISS;
-    let shortest = (part * miss).max(SWITCHES * switch);
-    home.gauge_notes().site_turns_exceed(|_| shortest).unwrap_or(on)
-}
-
 /// Whether the sites of one of these guests are to be on; `miss` and `switch` in ticks.
 fn pay(home: &Area, guests: u32, miss: f64, switch: f64) -> bool {
     let (own, notes) = (home.own(), home.gauge_notes());
@@ -88,13 +79,10 @@ impl Supervisor {
         let miss = self.page.miss_ps as f64 / 1000.0 * self.clock.rate;
         let sites = &home.own().sites;
         let notes = home.gauge_notes();
-        if self.page.siblings != 0 || self.now < notes.sites_stay_until.load(Relaxed) {
+        if self.now < notes.sites_stay_until.load(Relaxed) {
             return false;
         }
-        let switch = self.switch_ticks();
-        let together = self.page.carrier != 0;
-        let pays = if together { pay_together(home, miss, switch) } else { pay(home, guests, miss, switch) };
-        let on = u32::from(pays);
+        let on = u32::from(pay(home, guests, miss, self.switch_ticks()));
         if sites.swap(on, Relaxed) == on {
             return false;
         }

@@ -239,11 +239,9 @@ impl Supervisor {
 
     /// A guest is aboard: sends it home if it would get on faster there.
     pub(crate) fn compare_with_idle_cpus(&mut self, slot: usize, home: &'static Area, host: &Area) {
-        // Turns in busy-waits are not counted, and a carrier's guests are judged together.
-        let counts = self.page.carrier == 0
-            && self.clock.rate > 0.0
-            && !self.busy_waiting.holds(host.supervisor.cpu.load(Relaxed));
-        let (passed, switch) = (self.now.saturating_sub(self.looked_at), self.switch_ticks());
+        // Turns in busy-waits are not counted.
+        let counts = self.clock.rate > 0.0 && !self.busy_waiting.holds(host.supervisor.cpu.load(Relaxed));
+        let passed = self.now.saturating_sub(self.looked_at);
         let (awake, lost) = self.awake_share(host);
         let Some(stays) = self.stays.as_mut().filter(|_| counts) else { return };
         let its = &mut stays[slot];
@@ -258,7 +256,7 @@ impl Supervisor {
         if its.aboard_ns < WINDOW_NS || home.own().recall.load(Relaxed) != 0 {
             return;
         }
-        gauges::price(home.own(), host, switch);
+        gauges::price(home.own(), host);
         // As long as no turn was timed, each may be as long as estimates of cycles are wrong.
         let longest = f64::from(home.own().quantum().load(Relaxed)) * SLOWEST;
         let longest = longest.min(self.page.max_absence_ns as f64 * self.clock.rate);

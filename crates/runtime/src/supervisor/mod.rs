@@ -9,7 +9,6 @@
 //!   look     clock, processes            which live, how fast the time stamp counter goes
 //!   decide   boarding::primaries         per thread: asleep? at yields (stalls)? pace (slowdown)
 //!   and act  boarding::homes             per scavenger thread: board, wake, park
-//!            boarding::siblings          in place of both, where threads are each other's guests
 //!            sites                       switch yields on and off
 //!            cleanup                     unmap what ended scavengers left
 //!   sleep    until something may be due, POLL_ACTIVE_NS to POLL_IDLE_NS, or until the bell rings
@@ -28,12 +27,9 @@ mod guest_sites;
 mod idle_cpus;
 mod processes;
 mod setbacks;
-mod siblings_gain;
 mod sites;
 mod slowdown;
 mod stalls;
-mod together;
-mod turns_apart;
 
 use crate::exec::start;
 use crate::layout::area::Area;
@@ -43,7 +39,7 @@ use crate::layout::region::Region;
 use crate::switching::ring;
 use crate::sys;
 use crate::sys::cpus::Cpus;
-use boarding::{homes, siblings};
+use boarding::homes;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use processes::Processes;
 use runtime_abi::control::{Control, SCAVENGERS, SUPERVISOR_NAME, life, stage};
@@ -152,11 +148,6 @@ pub(crate) struct Supervisor {
     paces: Option<&'static mut [sampler::ThreadPace; crate::layout::region::SLOTS]>,
     /// By slot. `None`: no memory for it; then every thread that sleeps counts as asleep.
     sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
-    /// By slot, of a carrier's threads. `None`: there is no carrier, or no memory for it.
-    together: Option<&'static mut [together::Together; crate::layout::region::SLOTS]>,
-    siblings_gain: siblings_gain::SiblingsGain,
-    /// How many threads of a carrier have their programs apart in this round.
-    apart: usize,
     /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
     stays: Option<&'static mut [idle_cpus::StayAtHome; crate::layout::region::SLOTS]>,
     idle_cpus: idle_cpus::IdleCpus,
@@ -225,16 +216,14 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace, a sleep pattern, a carrier's thread, a guest and
-        // a trial that have not begun, and no processors.
-        let (paces, sleep_patterns, may_use, together, stays, trials) = unsafe {
+        // SAFETY: zero is a value of each: a pace, a sleep pattern and a guest that have not begun,
+        // and no processors.
+        let (paces, sleep_patterns, may_use, stays) = unsafe {
             (
                 if page.watched == 0 { None } else { table() },
                 table(),
                 table(),
-                if page.carrier == 0 { None } else { table() },
-                if page.siblings == 0 && page.stay_aboard == 0 { table() } else { None },
-                if page.siblings == 0 { None } else { table() },
+                if page.stay_aboard == 0 { table() } else { None },
             )
         };
         Self {
@@ -249,9 +238,6 @@ impl Supervisor {
             clock: clock::Clock::new(),
             paces,
             sleep_patterns,
-            together,
-            siblings_gain: siblings_gain::SiblingsGain::new(trials),
-            apart: 0,
             stays,
             idle_cpus: idle_cpus::IdleCpus::default(),
             its_use: idle_cpus::OwnUse::default(),
@@ -291,31 +277,22 @@ impl Supervisor {
             self.busy_waiting = Cpus::NONE;
             self.crowded = Cpus::NONE;
             self.its_use = idle_cpus::OwnUse::default();
-            self.apart = 0;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.poll(self.region.supervisor.load(Relaxed), page::rows(self.page), self.now);
             self.end_with_launcher();
             self.scavengers_ended();
-            let census = if self.region.siblings.load(Relaxed) != 0 {
-                self.siblings()
-            } else {
-                let free = self.primaries();
-                self.take_turns();
-                self.homes(free)
-            };
+            let free = self.primaries();
+            let census = self.homes(free);
             if self.processes.primary_lives() {
-                let guests = census.away || census.parked > 0 || self.siblings_gain.meet;
+                let guests = census.away || census.parked > 0;
                 self.switches.follow(guests, self.processes.has_cpus_to_spare(), self.now);
                 self.judge_sites();
                 self.wake_at = self.wake_at.min(self.switches.poll_at());
             }
             self.clean_up();
             self.show(&census);
-            // Siblings depend on the supervisor to wake them, also without a launcher.
-            let alone = self.region.siblings.load(Relaxed) == 0
-                && self.orphaned
-                && self.processes.all_scavengers_ended();
+            let alone = self.orphaned && self.processes.all_scavengers_ended();
             let done = !self.processes.primary_lives() || alone;
             if done && !census.away {
                 if self.processes.primary_lives() {
@@ -331,14 +308,8 @@ impl Supervisor {
 
     fn sleep(&mut self, census: &RoundCensus, bell: u32) {
         self.quiet_rounds = if self.moved { 0 } else { self.quiet_rounds.saturating_add(1) };
-        let siblings = self.region.siblings.load(Relaxed) != 0;
-        let shared = (self.page.watched | self.page.carrier) != 0 && !self.processes.has_cpus_to_spare();
-        let intervals = match siblings {
-            true if !self.siblings_gain.meet => siblings::RESTING,
-            true => siblings::INTERVALS,
-            false if shared => PollIntervals::SHARED_CPU,
-            false => PollIntervals::DEFAULT,
-        };
+        let shared = self.page.watched != 0 && !self.processes.has_cpus_to_spare();
+        let intervals = if shared { PollIntervals::SHARED_CPU } else { PollIntervals::DEFAULT };
         let sleep = intervals.after(self.quiet_rounds, census.parked > 0);
         let until_due = self.wake_at.saturating_sub(self.now).max(intervals.active);
         let rarely = match shared && census.guests == 0 {
@@ -347,8 +318,7 @@ impl Supervisor {
             false => 0,
         };
         let (sleep, until_due) = (sleep.max(rarely), until_due.max(rarely));
-        // A round through thousands of siblings takes its time.
-        let sleep = sleep.min(until_due).max(siblings::shortest_sleep(census));
+        let sleep = sleep.min(until_due);
         // While the primary still sleeps for a slice, so that its yields are off when it wakes.
         let until_slice_ends = self.slice_ends_at.saturating_sub(self.now);
         let sleep = if until_slice_ends > 0 { sleep.min(until_slice_ends) } else { sleep };
@@ -390,9 +360,7 @@ impl Supervisor {
 
     fn show(&self, census: &RoundCensus) {
         page::add(&self.page.rounds, 1);
-        let siblings = usize::from(self.region.siblings.load(Relaxed) != 0);
-        let rows = &self.page.scavenger[..page::rows(self.page).len().max(siblings)];
-        for (index, row) in rows.iter().enumerate() {
+        for (index, row) in page::rows(self.page).iter().enumerate() {
             row.threads.store(census.threads[index], Relaxed);
             row.aboard.store(census.aboard[index], Relaxed);
         }
@@ -444,6 +412,5 @@ mod tests {
         assert_eq!((after(0), after(7), after(8), after(16)), (50_000, 50_000, 100_000, 200_000));
         assert_eq!((after(1000), after(u32::MAX)), (POLL_IDLE_NS, POLL_IDLE_NS));
         assert_eq!(PollIntervals::DEFAULT.after(1000, true), POLL_PARKED_NS);
-        assert_eq!(siblings::INTERVALS.after(1000, false), 1_000_000);
     }
 }

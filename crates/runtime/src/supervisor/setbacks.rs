@@ -3,13 +3,12 @@
 
 /// Failures in a row that begin a pause.
 const IN_A_ROW: u32 = 2;
-/// The first pause where nothing else is said, and the longest.
-pub(crate) const PAUSE_NS: u64 = 1_000_000_000;
+/// The longest pause.
 const PAUSE_MOST_NS: u64 = 32_000_000_000;
 
 /// `FIRST_NS`: the first pause.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Setbacks<const FIRST_NS: u64 = PAUSE_NS> {
+pub(crate) struct Setbacks<const FIRST_NS: u64> {
     in_a_row: u32,
     pub(crate) until: u64,
     /// How long the last pause was.
@@ -50,6 +49,8 @@ impl<const FIRST_NS: u64> Setbacks<FIRST_NS> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAUSE_NS: u64 = 1_000_000_000;
 
     #[test]
     fn pauses_double_up_to_the_longest_until_all_went_well_for_as_long() {

@@ -14,7 +14,6 @@ unsafe extern "C" {
     fn gleaner_across();
     fn gleaner_across_end();
     fn gleaner_stay();
-    fn gleaner_sibling_leave();
     fn gleaner_restore();
     fn gleaner_restore_end();
     fn gleaner_signal_return();
@@ -46,11 +45,6 @@ pub(crate) fn park_address() -> usize {
 /// saved, no context begun.
 pub(crate) fn park_ends() -> [u64; 2] {
     [gleaner_parked as *const () as u64, gleaner_park_end as *const () as u64]
-}
-
-/// Where a sibling leaves, at home or aboard.
-pub(crate) fn sibling_leave_address() -> usize {
-    gleaner_sibling_leave as *const () as usize
 }
 
 /// The leave of a thread at home.

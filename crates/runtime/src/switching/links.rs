@@ -86,7 +86,6 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
         // SAFETY: as above.
         unsafe { &*next }.prev.store(prev, Relaxed);
     }
-    // It may be the own context of an area with a ring, where both are that ring's again.
     alone(guest);
     next
 }
@@ -117,7 +116,6 @@ pub(crate) fn append(area: &Area, context: &Context) {
 /// Puts a context in front of one of the ring, or of own. The thread's.
 pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     let own = area.own();
-    area.twin.guest.store(1, Relaxed); // a sibling's leave takes this back where it is alone
     // SAFETY: as above.
     let next = unsafe { &*before };
     let prev = next.prev.load(Relaxed);

@@ -22,7 +22,6 @@
 
 use crate::layout::area::Area;
 use crate::layout::context::{Context, state};
-use crate::layout::region::Region;
 use crate::switching::links;
 use crate::switching::loan_words::{BESIDES_NS, LONG_SLICE_NS, SLICE_NS};
 use crate::sys;
@@ -32,8 +31,6 @@ use runtime_abi::control::trip;
 
 /// What a visit costs at least, by the switches of threads alone: with less credit none is begun.
 const VISIT_LEAST_NS: i64 = 20_000;
-/// A carrier's thread looks this often whether it is wanted, if nobody wakes it.
-const IDLE_NS: u64 = 20_000_000;
 /// A guest that was late `n` times in a row is not lent to for the next 2^n leaves, up to this `n`.
 const MOST_LATE: u32 = 8;
 
@@ -99,8 +96,7 @@ pub(crate) enum VisitEnd {
 /// The thread may sleep for others now: nothing is counted, which its sleep would spoil, there is
 /// credit, and it may make system calls.
 fn may_lend(area: &Area) -> bool {
-    area.sibling.load(Relaxed) == 0
-        && area.closed.load(Relaxed) == 0
+    area.closed.load(Relaxed) == 0
         && area.switching.deferred.load(Relaxed) == 0
         && !area.counting.is_under_way()
         && area.region().sandboxed.load(Acquire) == 0
@@ -153,39 +149,10 @@ pub(crate) fn slice(area: &Area) {
     pay(area, begin);
 }
 
-/// A carrier's thread, in the control context or behind a leave: sleeps as long as it has no guest.
-pub(crate) fn idle(area: &Area) {
-    let region = area.region();
-    if region.page().carrier == 0 || area.sibling.load(Relaxed) != 0 {
-        return;
-    }
-    area.loans().lending.store(1, Release);
-    loop {
-        let offers = region.offers.load(Acquire);
-        let has_guests = links::first(area) != area.own().pointer() || !area.inbox.load(Acquire).is_null();
-        let is_wanted = area.closed.load(Acquire) != 0 || area.switching.deferred.load(Acquire) != 0;
-        if has_guests || is_wanted || !area.thread.aside.load(Relaxed).is_null() {
-            break;
-        }
-        sleep(area, &region.offers, offers, IDLE_NS);
-    }
-    area.loans().lending.store(0, Release);
-}
-
-/// Supervisor: a carrier's thread was offered a guest.
-pub(crate) fn wake_carriers(region: &Region) {
-    if region.page().carrier != 0 {
-        region.offers.fetch_add(1, SeqCst);
-        sys::futex_wake_all(&region.offers);
-    }
-}
-
 /// A home's thread has parked: nobody sleeps for it any more.
 pub(crate) fn has_parked(area: &Area) {
     let region = area.region();
-    if region.siblings.load(Relaxed) == 0 {
-        region.ring_bell(); // it is to be boarded at once
-    }
+    region.ring_bell(); // it is to be boarded at once
     region.parked.fetch_add(1, SeqCst);
     if region.lenders.load(SeqCst) != 0 {
         sys::futex_wake(&region.parked);

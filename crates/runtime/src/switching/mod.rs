@@ -5,9 +5,7 @@
 //! the list of contexts that share a thread, [`links`] how one is put in and taken out, [`park`] a
 //! scavenger's thread at home, [`redirect`] makes a context lead back to the thread's own,
 //! [`leaves`] counts where guests go home, [`loans`] lends a thread's processor to homes,
-//! [`gauge`] times a home's yields,
-//! [`supervisor_lost`] is what siblings do without a supervisor, [`gs`] is the register that leads
-//! to a thread's area.
+//! [`gauge`] times a home's yields, [`gs`] is the register that leads to a thread's area.
 
 mod across;
 pub(crate) mod gauge;
@@ -23,7 +21,6 @@ pub(crate) mod redirect;
 pub(crate) mod ring;
 #[cfg(test)]
 pub(crate) mod ring_tests;
-pub(crate) mod supervisor_lost;
 mod switch;
 pub(crate) mod twin_entries;
 pub(crate) mod twin_pages;

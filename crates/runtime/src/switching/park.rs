@@ -1,13 +1,12 @@
 //! A scavenger's thread at home gives its context away and sleeps until it is back.
 
-use crate::layout::area::{Area, asked, settled};
-use crate::layout::context::{Context, state};
+use crate::layout::area::{Area, settled};
+use crate::layout::context::state;
 use crate::signals::deliver::stack_at_home;
 use crate::signals::entry::send_put_off;
 use crate::switching::gauge;
 use crate::switching::links;
 use crate::switching::loans::{self, Visitor};
-use crate::switching::supervisor_lost;
 use crate::sys;
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -56,23 +55,6 @@ fn begins(area: &Area) -> bool {
         own.state.store(state::HOME, Release);
     }
     wanted
-}
-
-/// The same for a sibling, which comes by way of its ring's control context, on a signal stack of
-/// its own, and has no guests. A signal that was put off on the way is handled first.
-pub(crate) fn sibling(area: &'static Area) -> *mut Context {
-    let mine = sys::getpid() == area.pid.load(Relaxed) && sys::gettid() == area.tid.load(Relaxed);
-    if mine && area.thread.lent.load(Relaxed) == 0 && area.settled.load(Relaxed) == 0 {
-        let mask = sys::set_signal_mask(u64::MAX);
-        if area.switching.deferred.load(Relaxed) == 0 {
-            area.thread.parked_mask.store(mask, Relaxed);
-            is_parked(area);
-            supervisor_lost::wait(area);
-        }
-        sys::set_signal_mask(mask);
-    }
-    area.asked.store(asked::NOTHING, Release);
-    area.own().pointer()
 }
 
 /// From here on the context is the supervisor's.

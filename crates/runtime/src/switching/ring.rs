@@ -10,8 +10,7 @@
 //!
 //! - It *hooks*: own.NEXT becomes the control context, so at its next yield the thread comes to
 //!   [`control`]. The control context's NEXT is own's successor at all times, hooked or not, and
-//!   only the side that works on the ring writes it (`links::set_first`). So every thread may hook,
-//!   also the ring's own (`switching::switch`, where a sibling leaves its twins).
+//!   only the side that works on the ring writes it (`links::set_first`). So every thread may hook.
 //! - It takes the whole chain of a thread that sleeps in the kernel ([`take_all`]), under the
 //!   area's lock, which the thread asks for before it goes beyond a hook, and without which it goes
 //!   on alone.
@@ -21,18 +20,15 @@
 //! of own.NEXT: with the first guest of the ring, or the first of those aside, all of which lead
 //! back to own; with the control context where it is hooked; else with itself.
 //!
-//! No system calls here but for a signal that was put off, no waiting; a sibling that was asked to
-//! park does so from here.
+//! No system calls here but for a signal that was put off, no waiting.
 
 use crate::counting::count;
-use crate::layout::area::{Area, asked, follow, lock};
+use crate::layout::area::{Area, follow, lock};
 use crate::layout::context::Context;
 use crate::switching::gauge;
 use crate::switching::labels;
 use crate::switching::leaves;
 use crate::switching::links;
-#[cfg(test)]
-pub(crate) use crate::switching::links::holds;
 pub(crate) use crate::switching::links::{
     abandon, append, dismiss, first, hook, is_empty, is_hooked, may_park, modes, take_out, unhook,
 };
@@ -48,12 +44,8 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     if area.lock.compare_exchange(lock::FREE, lock::THREAD, AcqRel, Relaxed).is_err() {
         // The supervisor is taking the guests away. It stays hooked, asks again at the next yield,
         // and meets no context before.
-        if area.sibling.load(Relaxed) != 0 {
-            area.thread.outside.store(1, Release);
-        }
         return own.pointer();
     }
-    area.thread.outside.store(0, Relaxed);
     area.thread.control_entries.store(area.thread.control_entries.load(Relaxed).wrapping_add(1), Release);
     count::gather(area);
     let mut arrived = area.inbox.swap(null_mut(), AcqRel);
@@ -69,7 +61,6 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
                 dismiss(guest, trip::MODES);
             } else {
                 append(area, guest);
-                guest.link.store(guest.pointer(), Relaxed); // it is in the ring, see `stranded`
             }
         }
     }
@@ -95,15 +86,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
     loans::slice(area);
-    let first = gauge::visit(area).unwrap_or(first);
-    loans::idle(area);
-    if first == own.pointer()
-        && area.asked.load(Acquire) == asked::TO_PARK
-        && area.asked.compare_exchange(asked::TO_PARK, asked::PARKING, AcqRel, Relaxed).is_ok()
-    {
-        return crate::switching::park::sibling(area);
-    }
-    first
+    gauge::visit(area).unwrap_or(first)
 }
 
 /// The current guest of a primary's thread leaves; its registers are in its frame. Returns the
@@ -118,7 +101,6 @@ pub(crate) extern "C" fn leave(area: &'static Area) -> *mut Context {
     if loans::visit(area, guest, trip::LEAVE) == VisitEnd::None {
         dismiss(guest, trip::LEAVE);
     }
-    loans::idle(area);
     next
 }
 

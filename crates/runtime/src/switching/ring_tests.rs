@@ -144,7 +144,6 @@ fn a_former_guest_has_a_ring_of_its_own_again() {
         board(area, guest, ring::modes());
     }
     ring::control(area);
-    // Siblings: what was a guest's context is that of a host afterwards.
     let host = guests[1].home();
     ring::take_out(area, guests[1]);
     board(host, guests[2], ring::modes());
@@ -154,32 +153,16 @@ fn a_former_guest_has_a_ring_of_its_own_again() {
 }
 
 #[test]
-fn a_thread_outside_stays_so_until_the_control_context() {
+fn a_thread_that_finds_the_lock_taken_is_alone_and_comes_again() {
     let (area, guests) = world(1);
     board(area, guests[0], ring::modes());
     ring::control(area);
     let entries = area.thread.control_entries.load(Relaxed);
-    area.thread.outside.store(1, Relaxed);
     ring::hook(area);
     area.lock.store(lock::SUPERVISOR, Relaxed);
     assert_eq!(ring::control(area), area.own().pointer());
-    assert_eq!(area.thread.outside.load(Relaxed), 1, "it is alone, and comes again");
+    assert_eq!(area.thread.control_entries.load(Relaxed), entries);
     area.lock.store(lock::FREE, Relaxed);
     assert_eq!(ring::control(area), guests[0].pointer());
-    assert_eq!(
-        (area.thread.outside.load(Relaxed), area.thread.control_entries.load(Relaxed)),
-        (0, entries + 1)
-    );
-}
-
-/// A sibling's leave alone has switched its leaves off.
-#[test]
-fn a_thread_that_boards_guests_asks_at_its_leaves_again() {
-    let (area, guests) = world(1);
-    area.twin.guest.store(0, Relaxed);
-    board(area, guests[0], ring::modes());
-    assert_eq!(area.twin.guest.load(Relaxed), 0, "only the thread takes them in");
-    ring::control(area);
-    assert_eq!(area.twin.guest.load(Relaxed), 1);
-    assert!(area.is_primarys());
+    assert_eq!(area.thread.control_entries.load(Relaxed), entries + 1);
 }

@@ -9,7 +9,6 @@ use crate::supervisor::idle_cpus::Homes;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{RoundCensus, Supervisor, wake_home};
-use crate::switching::loans;
 use crate::switching::ring;
 use crate::sys::cpus::Cpus;
 use core::ptr::null_mut;
@@ -44,11 +43,8 @@ pub(crate) fn off(guest: &Context, now: u64) {
     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
     let row = home.scavenger();
-    gauges::price(guest, host, 0.0);
+    gauges::price(guest, host);
     home.turn_words().is_off();
-    if host.region().page().carrier != 0 {
-        ring::hook(host); // it sleeps where it has no more guests
-    }
     let visited = home.loans().visited.swap(0, Relaxed);
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)).saturating_sub(visited));
     page::add(&row.visited_ns, visited);
@@ -130,7 +126,7 @@ impl Supervisor {
     /// would get slices of some milliseconds there: the kernel prefers threads that wake up, and a
     /// busy-waiting one never does. Or it is on a processor for which a primary's thread waits: the
     /// kernel shares processors out among sessions, so a home's time counts against the primary's
-    /// share. Or its program ran together with others, and has to wait for its turn.
+    /// share.
     fn is_in_the_way(&self, area: &Area) -> bool {
         let only_there = || {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
@@ -140,8 +136,7 @@ impl Supervisor {
             self.now % HOME_SLICE_EVERY_NS >= HOME_SLICE_NS
                 && self.crowded.holds(area.supervisor.cpu.load(Relaxed))
         };
-        let waits_for_turn = area.supervisor.waits_for_turn.load(Relaxed) != 0;
-        (!self.busy_waiting.is_empty() && only_there() || among_many() || waits_for_turn)
+        (!self.busy_waiting.is_empty() && only_there() || among_many())
             && area.settled.load(Relaxed) == 0
             && area.supervisor.redirected_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
@@ -218,9 +213,6 @@ impl Supervisor {
                         *free -= 1;
                     }
                 } else if self.is_in_the_way(area) {
-                    if area.supervisor.waits_for_turn.load(Relaxed) != 0 {
-                        self.gauge_at_home(area);
-                    }
                     ring::hook(area);
                 } else if ring::may_park(area) {
                     census.away = true;
@@ -249,16 +241,11 @@ impl Supervisor {
                     self.moved = true;
                     ring::offer(host, own);
                     ring::hook(host);
-                    loans::wake_carriers(self.region);
                 } else {
                     let in_the_way = self.is_in_the_way(area);
                     *parked += u32::from(!in_the_way);
                     let waited = self.now.saturating_sub(area.supervisor.parked_at.load(Relaxed));
-                    let patience = match in_the_way {
-                        true => PARKED_WAIT_IN_THE_WAY_NS,
-                        false if self.apart > 0 => 0,
-                        false => PARKED_WAIT_NS,
-                    };
+                    let patience = if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS };
                     if waited > patience || is_called(area) || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }

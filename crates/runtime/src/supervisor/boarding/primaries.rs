@@ -52,8 +52,7 @@ impl Supervisor {
             }
             let slot = self.region.slot_of(area);
             self.uses_cpu(area, area.supervisor.slept.load(Relaxed) == ASLEEP);
-            // A carrier's thread waits for no home: it works for those that would be parked for it.
-            if self.page.carrier == 0 && self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
+            if self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
                 self.crowded.add(area.supervisor.cpu.load(Relaxed));
             }
             self.look_for_filters(area);

@@ -54,7 +54,7 @@ use runtime_abi::control::{AreaRow, Control};
 /// Solo, until caches are nearly the primary's again.
 const CACHES_SETTLE_NS: u64 = 300_000;
 /// A sample is given up after this.
-pub(crate) const GIVE_UP_NS: u64 = 4_000_000;
+const GIVE_UP_NS: u64 = 4_000_000;
 /// The same where the thread busy-waits or sleeps often: samples of its work take longer.
 const GIVE_UP_WAITING_NS: u64 = 48_000_000;
 /// The first sample with guests, after the solo sample.
@@ -170,7 +170,7 @@ impl Supervisor {
         let (true, Some(paces)) = (self.page.watched != 0, self.paces.as_mut()) else {
             self.switches.wanted = true;
             area.loans().allowance.store(i64::MAX / 2, Relaxed);
-            return if self.run_apart(area, slot) { 0 } else { ring };
+            return ring;
         };
         if self.clock.rate <= 0.0 {
             return 0;
