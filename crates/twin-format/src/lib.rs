@@ -70,9 +70,7 @@ pub mod mode {
     pub const PRIMARY: u32 = 3;
     /// Twins yield at sites and bounds, and go home before what must not run aboard.
     pub const SCAVENGER: u32 = 4;
-    /// As a scavenger's, of a program whose threads are each other's guests.
-    pub const SIBLING: u32 = 5;
-
+    // 5 was that of a parked one.
     /// Twins prefetch ahead of some loads; what has none of them has no twin.
     pub const PREFETCH: u32 = 6;
     /// Twins write down the address of each memory access, just before it.
@@ -80,13 +78,13 @@ pub mod mode {
 
     /// Whether twins of this mode may run on another program's kernel thread.
     pub const fn goes_aboard(mode: u32) -> bool {
-        matches!(mode, SCAVENGER | SIBLING)
+        mode == SCAVENGER
     }
 
-    /// Whether other programs or threads may run on the kernel thread of what runs twins of this
-    /// mode: their site yields can be switched off.
+    /// Whether other programs may run on the kernel thread of what runs twins of this mode: their
+    /// site yields can be switched off.
     pub const fn hosts(mode: u32) -> bool {
-        matches!(mode, PRIMARY | SIBLING)
+        mode == PRIMARY
     }
 
     /// Whether twins of this mode hold yields.

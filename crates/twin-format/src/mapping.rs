@@ -324,7 +324,6 @@ fn yields<'r>(
         let of_kind = match kind {
             YieldKind::Site => mode::harvests(mode),
             YieldKind::Spin => mode == mode::PRIMARY,
-            YieldKind::Bound => mode == mode::SIBLING && switch.is_some(),
         };
         if !of_kind || switch.is_some() && !mode::hosts(mode) {
             return wrong("a yield that this mode does not have");

@@ -8,8 +8,6 @@ pub enum YieldKind {
     Site,
     /// In a loop of a primary that busy-waits.
     Spin,
-    /// Where the budget of a sibling is used up, if it can be switched off.
-    Bound,
 }
 
 impl YieldKind {
@@ -18,7 +16,6 @@ impl YieldKind {
         match self {
             Self::Site => 1,
             Self::Spin => 2,
-            Self::Bound => 3,
         }
     }
 
@@ -26,7 +23,6 @@ impl YieldKind {
         match number {
             1 => Some(Self::Site),
             2 => Some(Self::Spin),
-            3 => Some(Self::Bound),
             _ => None,
         }
     }

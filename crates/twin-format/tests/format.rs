@@ -167,7 +167,7 @@ fn what_does_not_hang_together_is_refused() {
     assert_eq!(told(|bytes| bytes[240 + 28] = 9), "a yield without origins, or with more than there are");
     assert_eq!(told(|bytes| bytes[240 + 28] = 1), "origins of no yield");
     assert_eq!(told(|bytes| put(bytes, 240, 0x5180)), "yields do not ascend, or one is listed twice");
-    assert_eq!(told(|bytes| bytes[240 + 24] = 3), "a yield that this mode does not have");
+    assert_eq!(told(|bytes| bytes[240 + 24] = 3), "a yield of no known kind");
     assert_eq!(told(|bytes| bytes[12] = 4), "a yield that this mode does not have");
     assert_eq!(told(|bytes| bytes[12] = 1), "a yield that this mode does not have");
     assert_eq!(refused(|bytes| bytes[yields + 32 + 24] = 4).at, 272, "where it is");

@@ -59,9 +59,6 @@ pub enum Refusal {
     UnportableUnwind,
     /// Its exception table is not of the usual form.
     UnreadableExceptions,
-    /// It may run before its thread has an area, in a program whose threads are each other's
-    /// guests.
-    Early,
     /// It makes a system call that the runtime replaces in a scavenger's original code.
     ReplacedCall,
 }
@@ -95,7 +92,6 @@ impl std::fmt::Display for Refusal {
             Self::SignalFrame => "the return trampoline of signal handlers",
             Self::UnportableUnwind => "its unwind rules depend on its address",
             Self::UnreadableExceptions => "its exception table has an unknown form",
-            Self::Early => "may run before the runtime is initialised",
             Self::ReplacedCall => "makes system calls that the runtime replaces",
         })
     }

@@ -28,7 +28,6 @@ use crate::output::relays;
 use crate::output::symbols;
 use crate::output::unwind;
 use crate::report::{Coverage, Harvested, Refusal, SiteRefusal, UnitNote};
-use crate::select::before_runtime::early;
 use crate::select::own_base;
 use crate::select::replaced_calls;
 use crate::select::sites::SiteChoice;
@@ -244,10 +243,8 @@ fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinEr
     // Copies of memory in libc are entered behind their first instruction, too, by one another.
     let behind_entry = matches!(mode, Mode::Trace(_));
     let mut choices = choose(module, Reach { bare_too, behind_entry });
-    match mode {
-        Mode::Sibling(..) => refuse_early(module, &mut choices),
-        Mode::Scavenger(..) => refuse_replaced(module, &mut choices),
-        _ => {}
+    if let Mode::Scavenger(..) = mode {
+        refuse_replaced(module, &mut choices);
     }
     if let Mode::Prefetch(wanted) = mode {
         refuse_others(module, &mut choices, wanted);
@@ -256,15 +253,6 @@ fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinEr
         return Err(TwinError::SetsGs);
     }
     Ok(choices)
-}
-
-/// What may run before its thread has an area stays in the original.
-fn refuse_early(module: &Module<'_>, choices: &mut [UnitChoice]) {
-    for (choice, early) in choices.iter_mut().zip(early(module)) {
-        if early && matches!(choice, UnitChoice::Twin(_)) {
-            *choice = UnitChoice::Refused(Refusal::Early);
-        }
-    }
 }
 
 /// What the runtime changes in the original has no twin that it does not know of.
@@ -381,11 +369,10 @@ fn lay_out_all(
         }
         (Mode::Trace(number), _) => Inserter::Trace(number),
         (Mode::Primary(sites), Some(facts)) => {
-            Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None, false))
+            Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, None))
         }
-        (Mode::Scavenger(sites, bounds) | Mode::Sibling(sites, bounds), Some(facts)) => {
-            let only_guest = matches!(mode, Mode::Scavenger(..));
-            Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, Some(bounds), only_guest))
+        (Mode::Scavenger(sites, bounds), Some(facts)) => {
+            Inserter::Harvest(HarvestTwins::new(module, choices, facts, sites, Some(bounds)))
         }
         _ => Inserter::Nothing,
     };

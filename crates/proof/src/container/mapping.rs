@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::container::elf::Elf;
 use crate::rule::{Findings, Rule};
 use twin_format::Yields;
-pub(crate) use twin_format::mode::{IDENTITY, POISON, PREFETCH, PRIMARY, SCAVENGER, SIBLING, TRACE};
+pub(crate) use twin_format::mode::{IDENTITY, POISON, PREFETCH, PRIMARY, SCAVENGER, TRACE};
 pub(crate) use twin_format::{LabelTable, Note, Table};
 
 /// The leave before the jump of every escape of a scavenger.
@@ -33,8 +33,7 @@ pub(crate) fn note(rewritten: &Elf<'_>, findings: &Findings) -> Result<Option<No
     if ours.next().is_some() {
         findings.in_file(Rule::Mapping, 0, "more than one rewriter's note");
     }
-    let is_known =
-        |mode| matches!(mode, IDENTITY | POISON | PRIMARY | SCAVENGER | SIBLING | PREFETCH | TRACE);
+    let is_known = |mode| matches!(mode, IDENTITY | POISON | PRIMARY | SCAVENGER | PREFETCH | TRACE);
     let note = match Note::decode(contents) {
         Ok(note) if !is_known(note.mode) => return Err(Refusal::UnknownMode(note.mode)),
         Ok(note) => note.check().map(|()| note),

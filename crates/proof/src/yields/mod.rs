@@ -23,7 +23,7 @@ mod sunk;
 use crate::Context;
 use crate::code::claims::Claim;
 use crate::code::copy;
-use crate::container::mapping::{Mapping, SCAVENGER, SIBLING, Table, Unit};
+use crate::container::mapping::{Mapping, Table, Unit};
 use crate::container::read::Reader;
 use crate::container::stream::Item;
 use crate::decode::is_relative_to;
@@ -108,26 +108,16 @@ impl Context<'_> {
         let text = self.rewritten.loads().iter().rfind(|load| load.is_executable());
         let terms = Terms {
             scavenger,
-            sibling: self.note.mode == SIBLING,
             quantum: self.note.quantum,
             vector_bytes: self.note.vector_bytes,
             text: text.map_or((0, 0), |text| (text.address, text.memory_size)),
         };
         // A scavenger's thread has an area before its first instruction.
-        let early = if self.note.mode == SCAVENGER {
+        let early = if scavenger {
             vec![false; self.mapping.units.len()]
         } else {
             early::units(&self.original, &self.mapping, &self.relocations)
         };
-        if self.note.mode == SIBLING {
-            for (unit, _) in self.mapping.units.iter().zip(&early).filter(|(_, early)| **early) {
-                self.findings.at(
-                    Rule::Early,
-                    unit.start,
-                    "a twin of code that may run before its thread has an area",
-                );
-            }
-        }
         let interprocedural = Interprocedural::of(dead, &self.relocations, earlier);
         let found = YieldTotals::default();
         (0..dead.functions().len()).into_par_iter().with_min_len(16).for_each_init(

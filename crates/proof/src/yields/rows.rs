@@ -13,7 +13,7 @@
 //! resume:   mov rsp, [rax + RSP]
 //! ```
 //!
-//! Bound yields fetch nothing, and have no rows but where they can be switched off.
+//! Bound yields fetch nothing, and have no rows.
 
 use super::run::{Done, RecognisedYield};
 use super::{Buffers, Work, aboard};
@@ -29,19 +29,13 @@ const FARTHEST: usize = 256;
 impl Work<'_, '_> {
     /// The rows of a piece's yields; R14 for what these fetch.
     pub(super) fn rows(&self, item: &Item, index: usize, buffers: &Buffers, done: &Done) {
-        // Of a bound yield and a site yield in one piece, only the second can be switched.
         let is_bound = |yields: &RecognisedYield| !yields.is_spin && yields.prefetches.is_empty();
-        let switched_bound = done.recognised.len() == 1 && done.switch.is_some();
-        let listed = done.recognised.iter().filter(|yields| !is_bound(yields) || switched_bound);
+        let listed = done.recognised.iter().filter(|yields| !is_bound(yields));
         let mut switch = done.switch;
         for yields in listed {
             // At most one yield of a piece has a switch, and none that spins.
             let switch = if yields.is_spin { None } else { switch.take() };
-            let kind = match yields {
-                yields if yields.is_spin => YieldKind::Spin,
-                yields if is_bound(yields) => YieldKind::Bound,
-                _ => YieldKind::Site,
-            };
+            let kind = if yields.is_spin { YieldKind::Spin } else { YieldKind::Site };
             let expected = YieldRow { kind, place: yields.jump, resume: yields.resume, switch };
             match self.context.mapping.yields.at(yields.jump) {
                 Some((row, origins)) if *row == expected => {

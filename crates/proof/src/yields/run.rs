@@ -267,8 +267,8 @@ impl Runner<'_> {
             {
                 return Err("an instruction for scavengers, and before computed jumps, only");
             }
-            Op::CompareBoth(..) if !self.terms.only_guest() => {
-                return Err("an instruction for scavengers that host no guests");
+            Op::CompareBoth(..) if !scavenger => {
+                return Err("an instruction for scavengers only");
             }
             Op::CompareBoth(a, b) => {
                 state.flags = match (state.general[general(a)], state.general[general(b)]) {
@@ -297,8 +297,7 @@ impl Runner<'_> {
                 }
             }
             Op::SetBudget(number) => {
-                let &Terms { sibling, quantum, .. } = self.terms;
-                if number != if sibling { quantum } else { budget_alone(quantum) } {
+                if number != budget_alone(self.terms.quantum) {
                     return Err("sets the budget to another value than the quantum asks for");
                 }
                 set_budget(&mut state);
@@ -323,14 +322,14 @@ impl Runner<'_> {
                     return Err("does not subtract from the budget exactly once");
                 }
             }
-            Op::Pass if self.terms.only_guest() => {
+            Op::Pass if scavenger => {
                 return Err("an instruction for those that host guests only");
             }
             Op::Pass if !state.facts.others || state.flags != Flags::Alone => {
                 return Err("skips a switch without comparing contexts, or twice");
             }
             Op::Pass => state.flags = Flags::Passes,
-            Op::Switch { .. } | Op::ToRelay if self.terms.only_guest() => {
+            Op::Switch { .. } | Op::ToRelay if scavenger => {
                 return Err("an instruction for those that host guests only");
             }
             Op::Switch { sets, to } => {
@@ -341,7 +340,6 @@ impl Runner<'_> {
                     return Err("two switches");
                 }
                 self.wait(to, state)?;
-                state.facts.met |= scavenger;
                 match sets {
                     Some(register) => set(&mut state, register, Value::Anything)?,
                     None => state.flags = Flags::Anything,
@@ -355,13 +353,11 @@ impl Runner<'_> {
                     return Err("two switches");
                 }
                 self.wait(to, state)?;
-                // While yields of siblings are off, no thread is another one's guest.
-                state.facts.met |= scavenger;
             }
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 let value = state.general[general(from)];
-                let held = value.is_turn() && self.terms.only_guest();
+                let held = value.is_turn() && scavenger;
                 if value != Value::Context && !held {
                     return Err("copies a value that is not the current context");
                 }
@@ -372,9 +368,6 @@ impl Runner<'_> {
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
                     return Err("an instruction for scavengers only");
                 }
-                if self.terms.sibling && value == Value::Spin {
-                    return Err("an instruction that siblings may not have");
-                }
                 set(&mut state, to, value)?;
             }
             Op::Store(base, displacement, from) => store(&mut state, base, displacement, from)?,
@@ -383,7 +376,7 @@ impl Runner<'_> {
                 state.flags = match field(displacement) {
                     _ if both != (Value::Context, Value::Context) => Flags::Anything,
                     Some(Field::Next) => Flags::Alone,
-                    Some(Field::Spin) if !self.terms.sibling => Flags::Unspun,
+                    Some(Field::Spin) => Flags::Unspun,
                     _ => Flags::Anything,
                 };
                 if state.flags == Flags::Anything {
@@ -555,10 +548,7 @@ impl Runner<'_> {
             (When::Equal, Flags::Unspun) => (state.facts.spun, state.facts.asked) = (true, true),
             (When::NotEqual, Flags::Unspun) => (taken.facts.spun, taken.facts.asked) = (true, true),
             // It passes by only while no guest takes part.
-            (When::NotNegative, Flags::Passes) => {
-                (taken.facts.met, taken.facts.may_set) = (true, true);
-                state.facts.turn = true;
-            }
+            (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {
                 (taken.facts.home, taken.facts.returns, taken.facts.met) = (true, true, true);
                 state.facts.aboard = true;

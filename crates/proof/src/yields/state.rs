@@ -10,20 +10,11 @@ use iced_x86::Register;
 #[derive(Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) scavenger: bool,
-    /// Its threads are each other's guests.
-    pub(crate) sibling: bool,
     pub(crate) quantum: u32,
     /// Of the machines' vector registers.
     pub(crate) vector_bytes: u32,
     /// Where the twins begin, and how many bytes they are.
     pub(crate) text: (u64, u64),
-}
-
-impl Terms {
-    /// Its threads are guests, and nobody's hosts.
-    pub(crate) fn only_guest(&self) -> bool {
-        self.scavenger && !self.sibling
-    }
 }
 
 /// A place in a piece.

@@ -179,7 +179,7 @@ mod tests {
         cold.extend(end.wrapping_sub(0x2005).to_le_bytes());
         let parts = [(&hot[..], 0x1000), (&cold[..], 0x2000)];
         let code = Code { parts, relays: &[], jump: None };
-        let terms = Terms { scavenger: true, sibling: false, quantum: 1, vector_bytes: 16, text: (0, 0) };
+        let terms = Terms { scavenger: true, quantum: 1, vector_bytes: 16, text: (0, 0) };
         run(&code, &terms, &mut Buffers::default(), &mut Done::default(), known).is_ok()
     }
 

@@ -252,6 +252,8 @@ fn wrong_notes() {
             rejected(&specimen.original, &with(note + 4, other), Rule::Mapping),
             "another mode in the note"
         );
+        let parked = check(&specimen.original, &with(note + 4, 5));
+        assert!(matches!(parked, Err(Refusal::UnknownMode(5))), "a mode that is parked");
         let mut both = with(note + 4, other);
         both[map + 12] = other as u8;
         assert!(rejected(&specimen.original, &both, Rule::Mapping), "another mode in both");
@@ -281,31 +283,6 @@ fn make_resolver(file: &mut [u8]) {
         .find(|&at| file[strings + pieces::get(file, at, 4) as usize..].starts_with(b"walk\0"));
     let at = walk.expect("a function");
     file[at + 4] = file[at + 4] & 0xf0 | 0xa; // STT_GNU_IFUNC
-}
-
-/// Says of a scavenger's twins that they are a sibling's.
-fn as_sibling(file: &mut [u8]) {
-    const SIBLING: u32 = 5;
-    let (map, note) = pieces::mapping(file);
-    file[note + 4..note + 8].copy_from_slice(&SIBLING.to_le_bytes());
-    file[map + 12] = SIBLING as u8;
-}
-
-/// Siblings are started as any program is: what runs before there is an area must be left in the
-/// original.
-#[test]
-fn siblings_have_no_twins_of_what_comes_early() {
-    for specimen in SPECIMENS.iter().filter(|specimen| specimen.scavenger && specimen.is_c()) {
-        let mut original = specimen.original.clone();
-        make_resolver(&mut original);
-        let sites = sites(VectorWidth::Avx512, true);
-        let made = twin::rewrite(&original, None, Mode::Sibling(&sites, bounds())).expect("a rewriting");
-        assert_eq!(check(&original, &made.bytes).err(), None, "{}", specimen.name);
-        let as_scavenger = twin::rewrite(&original, None, Mode::Scavenger(&sites, bounds()));
-        let mut wrong = as_scavenger.expect("a rewriting").bytes;
-        as_sibling(&mut wrong);
-        assert!(rejected(&original, &wrong, Rule::Early), "{}", specimen.name);
-    }
 }
 
 /// A resolver runs before there is an area: with yields in it, it is wrong.

@@ -10,7 +10,8 @@ use twin::{Mode, Site, SiteChoice, Sites, VectorWidth};
 
 const SITE: u64 = 1;
 const SPIN: u64 = 2;
-const BOUND: u64 = 3;
+/// That of bound yields which could be switched.
+const PARKED: u64 = 3;
 
 fn put(bytes: &mut [u8], at: usize, size: usize, value: u64) {
     bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
@@ -35,10 +36,6 @@ struct Specimen {
 impl Specimen {
     fn of(original: &[u8], sites: &Sites, scavenger: bool) -> Self {
         let mode = if scavenger { Mode::Scavenger(sites, bounds()) } else { Mode::Primary(sites) };
-        Self::with(original, mode)
-    }
-
-    fn with(original: &[u8], mode: Mode<'_>) -> Self {
         let rewritten = twin::rewrite(original, None, mode).expect("it can be").bytes;
         check(original, &rewritten).expect("a right one");
         let map = mapping(&rewritten).0;
@@ -76,10 +73,6 @@ fn every_load(scavenger: bool) -> Specimen {
     Specimen::of(&program(), &sites(VectorWidth::Sse, true), scavenger)
 }
 
-fn siblings() -> Specimen {
-    Specimen::with(&program(), Mode::Sibling(&sites(VectorWidth::Sse, true), bounds()))
-}
-
 /// Before every instruction.
 fn spins() -> Specimen {
     let which = SiteChoice::Listed(BTreeMap::new());
@@ -99,7 +92,7 @@ fn coalesced(scavenger: bool) -> Specimen {
 
 #[test]
 fn a_row_says_what_its_yield_is() {
-    for it in [every_load(false), every_load(true), spins(), siblings()] {
+    for it in [every_load(false), every_load(true), spins()] {
         for row in it.rows.iter().step_by(7) {
             let at = row.at;
             let other = if row.kind == SITE { SPIN } else { SITE };
@@ -117,7 +110,7 @@ fn a_row_says_what_its_yield_is() {
 
 #[test]
 fn a_row_names_the_instruction_that_its_yield_stands_before() {
-    for it in [every_load(false), every_load(true), spins(), siblings()] {
+    for it in [every_load(false), every_load(true), spins()] {
         for rows in it.rows.windows(2).step_by(7) {
             let [row, next] = rows else { continue };
             assert_eq!(row.origins.len(), 1);
@@ -150,7 +143,7 @@ fn a_row_names_every_load_that_its_yield_fetches() {
 
 #[test]
 fn each_yield_has_a_row_and_each_row_a_yield() {
-    for it in [every_load(false), every_load(true), spins(), siblings(), coalesced(false)] {
+    for it in [every_load(false), every_load(true), spins(), coalesced(false)] {
         let last = it.rows.last().expect("a row");
         let missing = |new: &mut [u8]| {
             add(new, it.map + 48, 8, -1);
@@ -173,25 +166,11 @@ fn a_mode_has_its_kinds_alone() {
     let it = every_load(true);
     let row = it.rows[0].at;
     assert!(it.rejected(Rule::Mapping, |new| put(new, row + 16, 8, switched)), "a switch in a scavenger");
-    for (it, what) in [(&it, "a scavenger"), (&primary, "a primary"), (&siblings(), "a sibling")] {
+    for (it, what) in [(&it, "a scavenger"), (&primary, "a primary")] {
         let row = it.rows.iter().find(|row| row.kind == SITE).expect("a site").at;
-        for kind in [SPIN, BOUND] {
+        for kind in [SPIN, PARKED] {
             let is_wrong = it.rejected(Rule::Mapping, |new| put(new, row + 24, 4, kind));
             assert!(is_wrong, "kind {kind} in {what}");
         }
-    }
-}
-
-/// Bound yields of siblings are listed where they can be switched: in loops.
-#[test]
-fn bound_yields_of_siblings_can_be_off() {
-    // Where no site cuts them.
-    let none = Sites { which: SiteChoice::Listed(BTreeMap::new()), ..sites(VectorWidth::Sse, true) };
-    let it = Specimen::with(&program(), Mode::Sibling(&none, bounds()));
-    let bounds: Vec<&Row> = it.rows.iter().filter(|row| row.kind == BOUND).collect();
-    assert!(bounds.len() > 2, "{}", bounds.len());
-    for row in bounds {
-        assert!(row.switch != 0 && row.origins.len() == 1);
-        assert!(it.rejected(Rule::Mapping, |new| put(new, row.at + 24, 4, SITE)), "as a site");
     }
 }

@@ -14,7 +14,7 @@ use crate::select::UnitChoice;
 use crate::select::before_runtime::early;
 use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::select::sites::{Bounds, LoadReach, SiteChoice, Sites};
-use crate::yields::bounds::{self, Bounded, SitesOfUnit};
+use crate::yields::bounds::{self, Bounded};
 use crate::yields::hoisted_saves::HoistedSaves;
 use crate::yields::label_jumps::to_label;
 use crate::yields::leaves::{leave, return_check};
@@ -44,11 +44,9 @@ pub(crate) struct HarvestTwins<'a, 'd> {
     choices: &'a [UnitChoice],
     facts: &'a ModuleFacts,
     sites: &'a Sites,
-    /// Those of a scavenger.
+    /// Those of a scavenger. Its threads host no guests: so yields may leave to sunk restores what
+    /// their loop does not use, and load the next context once.
     bounds: Option<Bounds>,
-    /// Its threads host no guests. So yields may leave to sunk restores what their loop does not
-    /// use, and load the next context once.
-    only_guest: bool,
 }
 
 /// What is true of a module wherever its sites are.
@@ -71,8 +69,6 @@ struct UnitWork<'u> {
     bounded: Bounded,
     hoisted: HoistedSaves,
     sunk: SunkRestores,
-    /// Where a yield may stand at the unit's entry at the earliest.
-    first: u32,
     done: Harvested,
 }
 
@@ -102,9 +98,8 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
         facts: &'a ModuleFacts,
         sites: &'a Sites,
         bounds: Option<Bounds>,
-        only_guest: bool,
     ) -> Self {
-        Self { module, choices, facts, sites, bounds, only_guest }
+        Self { module, choices, facts, sites, bounds }
     }
 
     /// Everything that is put into one unit.
@@ -121,7 +116,6 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             bounded: Bounded::default(),
             hoisted: HoistedSaves::default(),
             sunk: SunkRestores::default(),
-            first: 0,
             done: Harvested::default(),
         };
         let decoded = &self.module.decoded[unit];
@@ -149,10 +143,8 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                 .collect();
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
-            work.first = first;
-            let sites = SitesOfUnit { at: &yields, count: self.only_guest };
-            work.bounded = bounds::place(&cfg, &dominators, &costs, sites, first, bounds);
-            if self.only_guest && self.sites.optimisations.sunk_restores && !self.facts.unswitched[unit] {
+            work.bounded = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
+            if self.sites.optimisations.sunk_restores && !self.facts.unswitched[unit] {
                 let insns = &decoded.insns;
                 work.sunk = SunkRestores::of(
                     &cfg,
@@ -183,19 +175,11 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
         let mut next_bound = 0;
         let mut piece = Piece::default();
         // Yields of scavengers are never switched, so it is not asked there.
-        let exceptions = if self.only_guest { None } else { self.module.exceptions(work.unit) };
+        let exceptions = if self.bounds.is_some() { None } else { self.module.exceptions(work.unit) };
         for index in 0..work.instructions.len() {
             piece.clear();
             let live = work.live.get(index).copied().unwrap_or(RegSet::ALL);
             let base = work.hoisted.base(index);
-            let switched = |purpose| match purpose {
-                Purpose::Site => !self.only_guest,
-                Purpose::Spin => false,
-                // At a unit's entry it hardly costs anything.
-                Purpose::Bound(_) => {
-                    !self.only_guest && index as u32 > work.first && work.sites[index].is_none()
-                }
-            };
             let yields = |purpose, fetch: &Fetch| {
                 assemble_yield(&YieldRequest {
                     purpose,
@@ -203,14 +187,14 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     held: work.hoisted.held(index),
                     base,
                     sunk: work.sunk.around(index).copied().filter(|_| purpose == Purpose::Site),
-                    hosts: !self.only_guest,
+                    hosts: self.bounds.is_none(),
                     balances: self.sites.optimisations.load_store_balance,
                     fetch,
                     width: self.sites.width,
                     thrown: thrown::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
                     off_cost: work.bounded.of_site(index),
-                    switched: switched(purpose),
+                    switched: purpose == Purpose::Site && self.bounds.is_none(),
                 })
             };
             if let Some(left) = work.sunk.before(index) {
@@ -222,10 +206,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     piece.append(&leave(live));
                     work.done.leaves += 1;
                 } else {
-                    let purpose = Purpose::Bound(bound.cost);
-                    let origins =
-                        if switched(purpose) { vec![work.instructions[index].ip()] } else { vec![] };
-                    piece.append(&yields(purpose, &Fetch { origins, ..Fetch::default() }));
+                    piece.append(&yields(Purpose::Bound(bound.cost), &Fetch::default()));
                     work.done.bounds += 1;
                 }
             }

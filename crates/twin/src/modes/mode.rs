@@ -15,9 +15,6 @@ pub enum Mode<'s> {
     Primary(&'s Sites),
     /// Yields at sites and bounds, for a scavenger.
     Scavenger(&'s Sites, Bounds),
-    /// The same for a program of siblings, whose threads run in each other's stalls. It is started
-    /// as any program is, so code that may run before its thread has an area gets no twin.
-    Sibling(&'s Sites, Bounds),
     /// Prefetches before these loads; what holds none of them has no twin.
     Prefetch(&'s Prefetches),
     /// Each memory access is written down, with this number of the module.
@@ -28,13 +25,13 @@ impl<'s> Mode<'s> {
     pub(crate) fn sites(self) -> Option<&'s Sites> {
         match self {
             Self::Identity | Self::Poison(_) | Self::Prefetch(_) | Self::Trace(_) => None,
-            Self::Primary(sites) | Self::Scavenger(sites, _) | Self::Sibling(sites, _) => Some(sites),
+            Self::Primary(sites) | Self::Scavenger(sites, _) => Some(sites),
         }
     }
 
     pub(crate) fn bounds(self) -> Option<Bounds> {
         match self {
-            Self::Scavenger(_, bounds) | Self::Sibling(_, bounds) => Some(bounds),
+            Self::Scavenger(_, bounds) => Some(bounds),
             _ => None,
         }
     }
@@ -45,7 +42,7 @@ impl<'s> Mode<'s> {
             Self::Poison(_) => 2,
             Self::Primary(_) => 3,
             Self::Scavenger(..) => 4,
-            Self::Sibling(..) => 5,
+            // 5 was that of a parked one.
             Self::Prefetch(_) => 6,
             Self::Trace(_) => 7,
         }
@@ -53,6 +50,6 @@ impl<'s> Mode<'s> {
 
     /// Whether a twin may run on another's kernel thread, and has to go home from there.
     pub(crate) fn goes_aboard(self) -> bool {
-        matches!(self, Self::Scavenger(..) | Self::Sibling(..))
+        matches!(self, Self::Scavenger(..))
     }
 }

@@ -113,13 +113,6 @@ impl Default for Costs {
     }
 }
 
-impl Bounds {
-    /// Most sixteenths of a cycle from a site to the next yield, which nobody counts.
-    pub(crate) fn uncounted(&self) -> u64 {
-        u64::from(self.quantum / UNCOUNTED) * 16
-    }
-}
-
 /// Which part of a quantum may pass uncounted, besides it.
 pub const UNCOUNTED: u32 = 8;
 

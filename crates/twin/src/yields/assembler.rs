@@ -337,10 +337,6 @@ impl Assembler {
         }
         self.go_cold(true);
     }
-    /// Whether the yield that is being written has a switch.
-    pub(crate) fn has_switch(&self) -> bool {
-        self.switch.is_some()
-    }
     /// Where it is.
     pub(crate) fn spot(&mut self) -> Spot {
         Spot { cold: self.cold, at: self.here() as u32 }

@@ -2,8 +2,7 @@
 //! way, by static estimate, to the next yield. Every cycle of the control flow graph and every
 //! entry has a bound yield or a site yield, so that every way through the program meets them.
 //!
-//! A site yield that is off is a bound yield, and subtracts like one. Those of siblings cannot be
-//! off: the way from them to the next yield is not counted, so it is kept short.
+//! A site yield that is off is a bound yield, and subtracts like one.
 
 use crate::select::sites::{Bounds, Costs};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
@@ -68,25 +67,16 @@ pub(crate) fn cost(instruction: &Instruction, costs: &Costs) -> u32 {
     }
 }
 
-/// What there is about sites.
-#[derive(Clone, Copy)]
-pub(crate) struct SitesOfUnit<'s> {
-    /// For each instruction, whether it has a site yield.
-    pub at: &'s [bool],
-    /// Whether they are bound yields while they are off.
-    pub count: bool,
-}
-
 /// What is found for a unit, ascending.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bounded {
     pub bounds: Vec<Bound>,
-    /// The sites that count.
+    /// What sites are while they are off.
     pub sites: Vec<Bound>,
 }
 
 impl Bounded {
-    /// What the site yield before an instruction takes, if it counts.
+    /// What the site yield before an instruction takes, if there is one.
     pub(crate) fn of_site(&self, index: usize) -> Option<u32> {
         let found = self.sites.binary_search_by_key(&(index as u32), |site| site.index).ok()?;
         Some(self.sites[found].cost)
@@ -99,17 +89,18 @@ impl Bounded {
     }
 }
 
-/// Chooses the places; `costs` are those of the unit's instructions, `first` is where its entry's
-/// yield may go at the earliest (behind an `endbr64`, which a patched entry leaves out).
+/// Chooses the places; `costs` are those of the unit's instructions, `sites` tells which of them
+/// have site yields, `first` is where its entry's yield may go at the earliest (behind an
+/// `endbr64`, which a patched entry leaves out).
 pub(crate) fn place(
     cfg: &Cfg,
     dominators: &Dominators,
     costs: &[u32],
-    sites: SitesOfUnit<'_>,
+    sites: &[bool],
     first: u32,
     bounds: &Bounds,
 ) -> Bounded {
-    let headers = cycles_without(cfg, sites.at);
+    let headers = cycles_without(cfg, sites);
     let must: Vec<bool> = (0..cfg.blocks.len())
         .map(|at| cfg.blocks[at].is_root || headers[at] || !dominators.is_reached(at))
         .collect();
@@ -150,7 +141,7 @@ fn through(
     block: &Block,
     mut sum: u64,
     costs: &[u32],
-    sites: SitesOfUnit<'_>,
+    sites: &[bool],
     must: Option<u32>,
     bounds: &Bounds,
     found: &mut Bounded,
@@ -159,29 +150,17 @@ fn through(
     let cycles = |sixteenths: u64| (sixteenths.div_ceil(16)).clamp(1, i32::MAX as u64 / 2) as u32;
     let entry = must.map(|first| if block.first < first && first < block.end { first } else { block.first });
     for index in (block.first..block.end).rev() {
-        let own = u64::from(costs[index as usize]);
-        let mut more = sum + own;
-        // What a bound here would take: beside a site, for what is behind the site, which nobody
-        // else counts.
-        let mut taken = more;
-        if sites.at[index as usize] && sites.count {
+        sum += u64::from(costs[index as usize]);
+        if sites[index as usize] {
             let off = u64::from(bounds.costs.site_off);
-            found.sites.push(Bound { index, cost: cycles(more + off) });
+            found.sites.push(Bound { index, cost: cycles(sum + off) });
             sum = 0;
             continue;
         }
-        if sites.at[index as usize] {
-            if more > bounds.uncounted() && sum > 0 && index + 1 < block.end {
-                found.bounds.push(Bound { index: index + 1, cost: cycles(sum) });
-                taken = own;
-            }
-            more = 0;
+        if entry == Some(index) || sum > limit {
+            found.bounds.push(Bound { index, cost: cycles(sum) });
+            sum = 0;
         }
-        if entry == Some(index) || more > limit {
-            found.bounds.push(Bound { index, cost: cycles(taken) });
-            more = 0;
-        }
-        sum = more;
     }
     sum
 }
@@ -260,30 +239,23 @@ mod tests {
         let costs = vec![16; insns.len()];
         let bounds = Bounds { quantum, costs: Costs { site_off: 0, ..Costs::default() } };
         let sites: Vec<bool> = insns.iter().map(|insn| Some(insn.at) == site).collect();
-        let both = [false, true].map(|count| {
-            let sites = SitesOfUnit { at: &sites, count };
-            let found = place(&cfg, &dominators, &costs, sites, 0, &bounds);
-            let at = |bounds: &[Bound]| {
-                bounds.iter().map(|bound| (insns[bound.index as usize].at, bound.cost)).collect()
-            };
-            (at(&found.bounds), at(&found.sites))
-        });
-        let [(siblings, none), (guests, sites)] = both;
-        assert_eq!(none, []);
-        Found { siblings, guests, sites }
+        let found = place(&cfg, &dominators, &costs, &sites, 0, &bounds);
+        let at = |bounds: &[Bound]| {
+            bounds.iter().map(|bound| (insns[bound.index as usize].at, bound.cost)).collect()
+        };
+        Found { bounds: at(&found.bounds), sites: at(&found.sites) }
     }
 
     /// Places and costs.
     struct Found {
-        siblings: Vec<(u32, u32)>,
-        guests: Vec<(u32, u32)>,
+        bounds: Vec<(u32, u32)>,
         sites: Vec<(u32, u32)>,
     }
 
     fn bounds_of(size: u32, branches: &[(u32, u32)], quantum: u32) -> Vec<(u32, u32)> {
         let found = bounds_with(size, branches, None, quantum);
-        assert_eq!((&found.guests, &found.sites[..]), (&found.siblings, &[][..]));
-        found.guests
+        assert_eq!(found.sites, []);
+        found.bounds
     }
 
     #[test]
@@ -301,27 +273,23 @@ mod tests {
     #[test]
     fn a_site_cuts_its_loop() {
         // As above, with a site at 3: the way to it is counted from the entry, that from it to
-        // itself only where it can be off.
+        // itself by the site.
         let found = bounds_with(8, &[(4, 2)], Some(3), 1000);
-        assert_eq!((&found.siblings[..], &found.guests[..]), (&[(0, 3)][..], &[(0, 3)][..]));
-        assert_eq!(found.sites, [(3, 4)]);
-        // What follows it is long: a bound right behind it, or in it.
+        assert_eq!((&found.bounds[..], &found.sites[..]), (&[(0, 3)][..], &[(3, 4)][..]));
+        // What follows it is long.
         let long = bounds_with(60, &[(50, 2)], Some(3), 80);
-        assert_eq!(long.siblings, [(0, 3), (4, 55)]);
-        assert_eq!((&long.guests[..], &long.sites[..]), (&[(0, 3)][..], &[(3, 56)][..]));
+        assert_eq!((&long.bounds[..], &long.sites[..]), (&[(0, 3)][..], &[(3, 56)][..]));
         // Too long for a quantum.
         let long = bounds_with(60, &[(50, 2)], Some(3), 30);
-        assert!(long.guests.len() > 1 && long.guests.iter().chain(&long.sites).all(|&(_, cost)| cost <= 31));
+        assert!(long.bounds.len() > 1 && long.bounds.iter().chain(&long.sites).all(|&(_, cost)| cost <= 31));
     }
 
     #[test]
     fn a_site_at_the_entry_does_not_make_what_follows_it_free() {
         let found = bounds_with(10, &[], Some(0), 1000);
-        assert_eq!((&found.siblings[..], &found.guests[..]), (&[(0, 10)][..], &[][..]));
-        assert_eq!(found.sites, [(0, 10)]);
-        // It has a bound of its own, or is one.
+        assert_eq!((&found.bounds[..], &found.sites[..]), (&[][..], &[(0, 10)][..]));
         let found = bounds_with(60, &[], Some(0), 80);
-        assert_eq!((&found.siblings[..], &found.sites[..]), (&[(0, 1), (1, 59)][..], &[(0, 60)][..]));
+        assert_eq!((&found.bounds[..], &found.sites[..]), (&[][..], &[(0, 60)][..]));
     }
 
     #[test]
@@ -329,12 +297,8 @@ mod tests {
         // 1..9 (branch at 7 to 1) around 2..6 (branch at 4 to 2) with a site at 8: what goes round
         // inside meets none.
         let found = bounds_with(12, &[(4, 2), (9, 1)], Some(7), 1000);
-        for found in [found.siblings, found.guests] {
-            assert!(
-                found.iter().any(|&(at, _)| at == 2) && !found.iter().any(|&(at, _)| at == 1),
-                "{found:?}"
-            );
-        }
+        let found = found.bounds;
+        assert!(found.iter().any(|&(at, _)| at == 2) && !found.iter().any(|&(at, _)| at == 1), "{found:?}");
     }
 
     #[test]

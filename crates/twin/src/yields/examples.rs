@@ -88,39 +88,6 @@ fn a_site_yield_of_a_primary() {
     assert_eq!((listed.switch.map(|switch| switch.at), &*listed.origins), (Some(0), &[0x1000][..]));
 }
 
-/// Off, a sibling's bound in a loop is one instruction that does nothing; on, it counts down, and
-/// only at its end looks for a guest.
-#[test]
-fn a_bound_in_a_siblings_loop() {
-    let fetch = fetch(&[]);
-    let piece = assemble_yield(&YieldRequest {
-        purpose: Purpose::Bound(7),
-        live: RSI | RDI,
-        quantum: Some(1000),
-        ..request(&fetch)
-    });
-    assert_eq!(text(&piece.hot), ["nop [rax+rax]"]);
-    let cold = text(&piece.cold);
-    let expected = [
-        "sub dword ptr gs:[28h], 7",
-        "jns",
-        "mov rax, gs:[8]",
-        "cmp rax, [rax]",
-        "je",
-        "dec qword ptr gs:[40h]",
-        "jns",
-        "mov [rax-50h], rsi",
-    ];
-    assert_eq!(cold[..expected.len()], expected, "{cold:?}");
-    let alone = ["jmp", "mov dword ptr gs:[28h], 3E8h", "jmp"];
-    assert_eq!(cold[cold.len() - alone.len()..], alone, "{cold:?}");
-    let [listed] = &piece.yields[..] else { panic!("{:?}", piece.yields) };
-    assert_eq!(
-        (listed.kind, listed.switch.map(|switch| switch.at), listed.jump.cold),
-        (YieldKind::Bound, Some(0), true)
-    );
-}
-
 #[test]
 fn a_site_yield_in_a_scavengers_loop() {
     let fetch = fetch(&[0x0f, 0x18, 0x08]); // prefetcht0 [rax]

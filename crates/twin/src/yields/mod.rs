@@ -96,8 +96,7 @@ pub(crate) struct YieldRequest<'a> {
     /// What a site yield takes from the budget while it is off; `None` where it is switched, or
     /// asked for NEXT.
     pub off_cost: Option<u32>,
-    /// It is switched on and off if there is a form for that at this place: sites of primaries and
-    /// siblings, and siblings' bounds in loops.
+    /// It is switched on and off if there is a form for that at this place: sites of primaries.
     pub switched: bool,
 }
 
@@ -199,9 +198,6 @@ impl YieldRequest<'_> {
         match self.purpose {
             Purpose::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
             Purpose::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
-            Purpose::Bound(_) if asm.has_switch() => {
-                asm.list(YieldKind::Bound, jump, &self.fetch.origins);
-            }
             Purpose::Bound(_) => {}
         }
     }
@@ -220,10 +216,8 @@ impl YieldRequest<'_> {
         self.vectors(asm, false, RAX);
     }
 
-    /// A host passes by while its pace is counted without guests; to `to`, or from a bound
-    /// yield to `skip`.
-    fn count_pass(&self, asm: &mut Assembler, to: Label, skip: Label) {
-        let to = if matches!(self.purpose, Purpose::Bound(_)) { skip } else { to };
+    /// A host passes by while its pace is counted without guests; to `to`.
+    fn count_pass(&self, asm: &mut Assembler, to: Label) {
         if self.hosts && self.purpose != Purpose::Spin {
             asm.decrement_area(area::PASSES);
             asm.jump_if_not_negative(to);
@@ -233,9 +227,7 @@ impl YieldRequest<'_> {
     /// Where a bound yield met nobody.
     fn set_budget(&self, asm: &mut Assembler) {
         if let (Purpose::Bound(_), Some(quantum)) = (self.purpose, self.quantum) {
-            // A host that passes by is not alone.
-            let budget = if self.hosts { quantum } else { area::budget_alone(quantum) };
-            asm.set_area32(area::BUDGET, budget);
+            asm.set_area32(area::BUDGET, area::budget_alone(quantum));
         }
     }
 
@@ -306,17 +298,10 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
     };
     let off = wanted.off_form();
     if let Purpose::Bound(cost) = wanted.purpose {
-        if let Some(by) = off {
-            asm.switch(by);
-        }
         asm.subtract_area32(area::BUDGET, cost);
-        if off.is_some() {
-            asm.jump_if_not_negative(past);
-        } else {
-            asm.jump_if_negative(go);
-            asm.go_cold(true);
-            asm.place(go);
-        }
+        asm.jump_if_negative(go);
+        asm.go_cold(true);
+        asm.place(go);
         ask(asm);
         asm.jump_if_equal(skip);
     } else if let Some(by) = off {
@@ -332,7 +317,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         ask(asm);
         wanted.ask_budget(asm, base, next, skip);
     }
-    wanted.count_pass(asm, past, skip);
+    wanted.count_pass(asm, past);
     asm.append(&wanted.fetch.prefetches);
     for register in wanted.stored() {
         asm.store(base, context::slot(register as u8), register);
@@ -382,13 +367,9 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     };
     if let Purpose::Bound(cost) = wanted.purpose {
         asm.subtract_area32(area::BUDGET, cost);
-        if switched.is_some() {
-            asm.jump_if_not_negative(enough);
-        } else {
-            asm.jump_if_negative(go);
-            asm.go_cold(true);
-            asm.place(go);
-        }
+        asm.jump_if_negative(go);
+        asm.go_cold(true);
+        asm.place(go);
         ask(asm);
         asm.jump_if_equal(alone);
     } else if switched.is_some() {
@@ -403,7 +384,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         ask(asm);
         wanted.ask_budget(asm, RAX, None, enough);
     }
-    wanted.count_pass(asm, if switched.is_some() { alone } else { enough }, alone);
+    wanted.count_pass(asm, if switched.is_some() { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {
         asm.store(RAX, context::slot(register as u8), register);
     }
@@ -434,10 +415,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     asm.place(alone);
     if matches!(wanted.purpose, Purpose::Bound(_)) {
         wanted.set_budget(asm);
-        match switched {
-            Some(_) => asm.place(enough),
-            None => asm.jump(enough),
-        }
+        asm.jump(enough);
     }
     let put_back = |asm: &mut Assembler| {
         if flags {

@@ -8,8 +8,8 @@
 //! It is right if on all ways through these instructions the slots hold the registers: that is
 //! checked here.
 //!
-//! Only scavengers have them: threads of primaries and siblings are interrupted anywhere by signals
-//! of their own.
+//! Only scavengers have them: threads of primaries are interrupted anywhere by signals of their
+//! own.
 
 use crate::layout::insertions::Piece;
 use crate::select::hazards::acts_on_the_thread;

@@ -85,7 +85,6 @@ fn only_what_other_sites_change_is_done_anew() {
         same(Mode::Scavenger(step, bounds(100)));
     }
     same(Mode::Scavenger(&steps[0], bounds(20)));
-    same(Mode::Sibling(&steps[1], bounds(20)));
     same(Mode::Identity);
     same(Mode::Primary(&steps[1]));
     assert!(different > 20, "{different}");
