@@ -145,9 +145,6 @@ pub mod gauge {
     /// A switch may take this many times what it usually does: where many places share one jump,
     /// the processor does not foresee where it leads.
     pub const DEAR: f64 = 8.0;
-    /// A gauge of turns to bounds times turns that are this many times as long, so that what
-    /// switches take hardly counts.
-    pub const LONGER: u32 = 8;
 }
 
 /// Why a guest went home, as an index of `trips`.
@@ -231,13 +228,8 @@ pub struct ScavengerRow {
     pub work_ticks: AtomicU64,
     /// Turns that are not in these ticks: no guest that was aboard has been timed yet.
     pub unpriced_turns: AtomicU64,
-    /// Turns while its site yields were off; and the ticks that one takes at home with them, by the
-    /// last gauge, a floating-point number by its bits.
-    pub turns_to_bounds: AtomicU64,
-    pub site_turn: AtomicU64,
     /// Gauges of how long a turn takes at home: how many, and the sums of their figures and of the
-    /// squares of these, in units of that many ticks; floating-point numbers by their bits.
-    pub turn_unit: AtomicU64,
+    /// squares of these, in ticks; floating-point numbers by their bits.
     pub gauges: AtomicU64,
     pub gauge_sum: AtomicU64,
     pub gauge_squares: AtomicU64,
@@ -413,12 +405,8 @@ pub struct Control {
     pub max_slowdown: u32,
     /// What a switch at a yield takes, in picoseconds: it is in what gauges say of a turn.
     pub switch_ps: u64,
-    /// What a miss takes, in picoseconds: guests' sites are on where that is used by turns from one
-    /// to the next.
-    pub miss_ps: u64,
-    /// What guests' budgets are set to at first, and at most, in cycles by static estimate.
+    /// What guests' budgets are set to, in cycles by static estimate.
     pub quantum: u32,
-    pub most_quantum: u32,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.

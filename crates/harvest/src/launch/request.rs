@@ -145,11 +145,8 @@ pub struct Harvest {
     pub inherited: Inherited,
     /// What a switch at a yield takes.
     pub switch: Duration,
-    /// What a miss takes.
-    pub miss: Duration,
-    /// What guests' budgets are set to at first, and at most, in cycles by static estimate.
+    /// What guests' budgets are set to, in cycles by static estimate.
     pub quantum: u32,
-    pub most_quantum: u32,
 }
 
 impl Harvest {
@@ -166,9 +163,7 @@ impl Harvest {
             outlive_launcher: false,
             inherited: Inherited::default(),
             switch: Duration::ZERO,
-            miss: Duration::ZERO,
             quantum: twin::Bounds::default().quantum,
-            most_quantum: 0,
         }
     }
 }

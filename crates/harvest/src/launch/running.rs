@@ -176,19 +176,16 @@ impl Running {
         let clock = [offset_of!(Control, clock_ticks), offset_of!(Control, clock_ns)];
         let [ticks, ns] = clock.map(|offset| self.page.u64(offset) as f64);
         let rate = if ns > 0.0 { ticks / ns } else { 0.0 };
-        let unit = number(offset_of!(ScavengerRow, turn_unit));
         Work {
             switch: self.page.u64(offset_of!(Control, switch_ps)) as f64 / 1000.0 * rate,
             turns: word(offset_of!(ScavengerRow, turns)),
             uncounted: self.page.u32(offset_of!(Control, busy_wait_turns)) != 0,
             unpriced: word(offset_of!(ScavengerRow, unpriced_turns)),
-            to_bounds: word(offset_of!(ScavengerRow, turns_to_bounds)),
-            site_turn: number(offset_of!(ScavengerRow, site_turn)),
             ticks: number(offset_of!(ScavengerRow, work_ticks)),
             rate,
             gauges: word(offset_of!(ScavengerRow, gauges)),
-            sum: number(offset_of!(ScavengerRow, gauge_sum)) * unit,
-            squares: number(offset_of!(ScavengerRow, gauge_squares)) * unit * unit,
+            sum: number(offset_of!(ScavengerRow, gauge_sum)),
+            squares: number(offset_of!(ScavengerRow, gauge_squares)),
         }
     }
 

@@ -33,10 +33,6 @@ pub struct Work {
     pub uncounted: bool,
     /// Those of them that `ticks` does not tell of.
     pub unpriced: u64,
-    /// Those of them that were not to end at its own sites, since these were off.
-    pub to_bounds: u64,
-    /// The ticks of a turn that is to end there, by the last gauge; 0: not known.
-    pub site_turn: f64,
     /// Ticks of the time stamp counter, and how many of these a nanosecond has; 0: not known.
     pub ticks: f64,
     pub rate: f64,

@@ -10,16 +10,12 @@
 //! were taken while it ran (`crates/runtime/src/switching/gauge.rs`).
 
 use crate::launch::{Life, ScavengerOutcome, Work};
-use runtime_abi::control::gauge::{DEAR, LONGER};
+use runtime_abi::control::gauge::DEAR;
 use std::time::Duration;
 use units::{Estimate, Quantity, Unit};
 
 /// By a tick of the kernel's clock at each end CPU times may be wrong.
 const CPU_TIME_ERROR: f64 = 0.01;
-
-/// Turns to bounds may do more by this part than their quantum says: the last count before a yield
-/// is not split.
-const OVERSHOOT: f64 = 0.15;
 
 /// What gauges say may be this many times too much: a gauge switches at each yield, so misses that
 /// overlap when the program runs alone are waited for one by one. Against their own outputs gzip's
@@ -73,19 +69,7 @@ pub(super) fn turn_alone(work: &Work) -> Quantity {
         return Quantity::unresolved(NOT_TIMED);
     }
     let (mean, relative) = gauged(work);
-    let dear = switch_beyond(work) * switches_of_gauges(work);
-    let estimate = less(mean / work.rate, dear / work.rate, relative, 0.0);
-    Quantity::measured(estimate, Unit::Nanos)
-}
-
-/// How long a turn takes alone that ends at its next site.
-pub(super) fn site_turn_alone(work: &Work) -> Quantity {
-    if work.site_turn <= 0.0 || work.rate <= 0.0 {
-        return Quantity::unresolved("it was not timed alone");
-    }
-    // One gauge has no spread of its own.
-    let doubt = 0.25 * work.site_turn;
-    let estimate = less(work.site_turn, switch_beyond(work), 0.0, doubt).scaled(1.0 / work.rate);
+    let estimate = less(mean / work.rate, switch_beyond(work) / work.rate, relative, 0.0);
     Quantity::measured(estimate, Unit::Nanos)
 }
 
@@ -101,13 +85,6 @@ fn less(all: f64, most: f64, relative: f64, doubt: f64) -> Estimate {
 /// Ticks by which a switch may be dearer than what was taken off.
 fn switch_beyond(work: &Work) -> f64 {
     (DEAR - 1.0) * work.switch
-}
-
-/// How many switches are in what gauges say of a turn, on average: those of turns to bounds time
-/// longer ones.
-fn switches_of_gauges(work: &Work) -> f64 {
-    let part = work.to_bounds as f64 / work.turns.max(1) as f64;
-    1.0 - part + part / f64::from(LONGER)
 }
 
 /// The mean of all gauges, in ticks, and the half of its interval as a share of it.
@@ -133,10 +110,8 @@ fn aboard(work: &Work) -> Result<Estimate, &'static str> {
     let (mean, relative) = gauged(work);
     // Turns of guests that were never timed aboard are as those at home, for better or worse.
     let unpriced = of(work.unpriced as f64 * mean);
-    let dear = of(work.turns as f64 * switch_beyond(work) * switches_of_gauges(work));
-    let priced = less(of(work.ticks) + unpriced, dear, relative, unpriced);
-    let more = 1.0 + OVERSHOOT * work.to_bounds as f64 / work.turns as f64;
-    Ok(Estimate { hi: priced.hi * more, ..priced })
+    let dear = of(work.turns as f64 * switch_beyond(work));
+    Ok(less(of(work.ticks) + unpriced, dear, relative, unpriced))
 }
 
 /// The work of one core: what the primary did of what it does alone, and its scavengers' while each
@@ -176,8 +151,6 @@ mod tests {
     const WORK: Work = Work {
         turns: 1_000_000,
         uncounted: false,
-        to_bounds: 0,
-        site_turn: 0.0,
         unpriced: 0,
         ticks: 2e9,
         rate: 2.0,

@@ -46,13 +46,6 @@ fn contract(plan: &Plan) -> Option<launch::Contract> {
     })
 }
 
-/// With a longer one, a round of all guests would take longer than an absence may.
-fn most_quantum(plan: &Plan) -> u32 {
-    let absence = plan.bounds.max_absence.value().unwrap_or(0.0) / 1e6;
-    let ring = f64::from(plan.bounds.ring.max(1));
-    (plan.prices.cycles_in(absence) / ring / 2.0).clamp(0.0, f64::from(i32::MAX)) as u32
-}
-
 /// What these cycles take; none, where nobody knows.
 fn time(prices: &Prices, cycles: f64) -> Duration {
     let hertz = prices.clock.value().filter(|hertz| *hertz > 0.0);
@@ -146,8 +139,6 @@ impl Prepared {
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
         harvest.quantum = self.plan.bounds.quantum;
-        harvest.most_quantum = most_quantum(&self.plan);
-        harvest.miss = time(prices, prices.miss().1.value);
         for wanted in &self.participants.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();

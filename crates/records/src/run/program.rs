@@ -85,12 +85,12 @@ pub struct Scavenger {
     pub turns: Quantity,
     #[serde(default = "not_told")]
     pub turn_alone: Quantity,
-    /// Turns while the yields at its own loads were off, since these hit most of the time; and how
-    /// long a turn that ends there takes alone, by the last time that it was timed.
-    #[serde(default = "not_told")]
-    pub turns_with_sites_off: Quantity,
-    #[serde(default = "not_told")]
-    pub site_turn_alone: Quantity,
+    /// In older records: turns while the yields at its own loads were off, and how long a turn that
+    /// ended there took alone. These yields are never off any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_with_sites_off: Option<Quantity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_turn_alone: Option<Quantity>,
     pub faults_aboard: Quantity,
     #[serde(default)]
     pub trips_home: Vec<HomeTrip>,

@@ -84,9 +84,6 @@ pub(crate) struct Context {
     pub(crate) modes: AtomicU64,
     /// The supervisor wants it home.
     pub(crate) recall: AtomicU32,
-    /// Of a guest: whether its site yields give way in a ring. The supervisor's; what runs the ring
-    /// follows it ([`crate::switching::links::point`]).
-    pub(crate) sites: AtomicU32,
     /// When it last changed its state. The supervisor's.
     pub(crate) since: AtomicU64,
     /// The primary's area it is aboard. The supervisor's.

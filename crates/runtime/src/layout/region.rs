@@ -417,7 +417,6 @@ impl Region {
             context.fs.store(purpose.fs, Relaxed);
             context.state.store(crate::layout::context::state::HOME, Relaxed);
             context.recall.store(0, Relaxed);
-            context.sites.store(0, Relaxed);
             context.since.store(0, Relaxed);
             context.rip.store(0, Relaxed);
             context.straight.store(0, Relaxed);

@@ -24,19 +24,6 @@ pub(crate) struct GaugeNotes {
     /// bits.
     count: AtomicU32,
     recent: [AtomicU32; RECENT],
-    /// The last one that was ordered times turns from one site or bound to the next, whether or not
-    /// its sites are on; when such a one was ordered last, and what the last two say.
-    pub(super) of_sites: AtomicU32,
-    site_turns: [AtomicU32; 2],
-    /// The quantum that each of these had.
-    site_quanta: [AtomicU32; 2],
-    /// When one was ordered last that times the other kind of turns than it has; and what the last
-    /// one says of turns to bounds, for each cycle of the quantum.
-    pub(super) other_at: AtomicU64,
-    /// Until when its sites stay as they are, and how often they were switched.
-    pub(super) sites_stay_until: AtomicU64,
-    pub(super) sites_switched: AtomicU32,
-    bound_turn: AtomicU32,
     /// What turns aboard were worth since that was asked last: ticks, a floating-point number by
     /// its bits; and turns that had no price yet. The supervisor's.
     worth: AtomicU64,
@@ -47,57 +34,11 @@ impl GaugeNotes {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.ordered_at.store(0, Relaxed);
-        self.other_at.store(0, Relaxed);
-        self.sites_stay_until.store(0, Relaxed);
-        self.sites_switched.store(0, Relaxed);
         self.worth.store(0, Relaxed);
         self.unpriced.store(0, Relaxed);
-        for word in [&self.noted, &self.from_aboard, &self.of_aboard, &self.of_sites, &self.bound_turn]
-            .into_iter()
-            .chain(&self.site_turns)
-            .chain(&self.site_quanta)
-        {
+        for word in [&self.noted, &self.from_aboard, &self.of_aboard, &self.count] {
             word.store(0, Relaxed);
         }
-        self.forget();
-    }
-
-    /// Turns are others from now on.
-    pub(super) fn forget(&self) {
-        self.count.store(0, Relaxed);
-    }
-
-    /// Ticks of a turn with sites, by another gauge.
-    pub(super) fn learn_sites(&self, ticks: f64, quantum: f64) {
-        for ([last, before], new) in [(&self.site_turns, ticks), (&self.site_quanta, quantum)] {
-            before.store(last.load(Relaxed), Relaxed);
-            last.store((new as f32).to_bits(), Relaxed);
-        }
-    }
-
-    /// Ticks of a turn to the next bound, for each cycle of the quantum.
-    pub(super) fn learn_bounds(&self, ticks: f64) {
-        self.bound_turn.store((ticks as f32).to_bits(), Relaxed);
-    }
-
-    pub(super) fn bound_turn(&self) -> Option<f64> {
-        Some(f64::from(f32::from_bits(self.bound_turn.load(Relaxed)))).filter(|ticks| *ticks > 0.0)
-    }
-
-    /// Whether turns of both kinds were timed.
-    pub(super) fn knows_both(&self) -> bool {
-        self.bound_turn().is_some() && self.site_turns_exceed(|_| 0.0).is_some()
-    }
-
-    /// Whether turns with sites take more ticks than a limit that depends on the quantum that they
-    /// had, as far as two gauges agree.
-    pub(super) fn site_turns_exceed(&self, limit: impl Fn(f64) -> f64) -> Option<bool> {
-        let known = |words: &[AtomicU32; 2], at: usize| f64::from(f32::from_bits(words[at].load(Relaxed)));
-        let [last, before] = [0, 1].map(|at| {
-            let ticks = known(&self.site_turns, at);
-            (ticks > 0.0).then(|| ticks > limit(known(&self.site_quanta, at)))
-        });
-        last.filter(|exceed| before == Some(*exceed))
     }
 
     /// Turns aboard, and what one is worth.
@@ -167,22 +108,6 @@ pub(super) fn forget(row: &ScavengerRow) {
 mod tests {
     use super::*;
     use crate::switching::ring_tests::world;
-
-    #[test]
-    fn two_gauges_say_how_long_turns_with_sites_are() {
-        let (_, guests) = world(1);
-        let notes = guests[0].home().gauge_notes();
-        notes.learn_sites(90.0, 30.0);
-        assert_eq!(notes.site_turns_exceed(|_| 50.0), None);
-        notes.learn_sites(60.0, 20.0);
-        assert_eq!(
-            [50.0, 70.0, 100.0].map(|limit| notes.site_turns_exceed(|_| limit)),
-            [Some(true), None, Some(false)]
-        );
-        assert_eq!(notes.site_turns_exceed(|quantum| 2.9 * quantum), Some(true), "each by its own");
-        notes.reset();
-        assert_eq!(notes.site_turns_exceed(|_| 50.0), None);
-    }
 
     #[test]
     fn a_price_is_the_median_of_the_last_gauges() {

@@ -11,11 +11,10 @@ use crate::layout::context::Context;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
 use crate::supervisor::gauge_notes::{self, GaugeNotes};
-use crate::supervisor::guest_sites;
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use runtime_abi::control::gauge::LONGER;
+use runtime_abi::control::gauge::DEAR;
 use runtime_abi::control::{ScavengerRow, trip};
 
 /// The time between two gauges of a home that parks anyhow: it comes from a system call, and what a
@@ -39,33 +38,22 @@ fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
     if notes.are_few() { FIRST_NS } else { usual }
 }
 
-/// Notes what a guest's turns aboard this host were worth since this was done last.
-pub(crate) fn price(guest: &Context, host: &Area) {
+/// What a guest's turns aboard this host were worth since this was asked last. Returns what they
+/// were worth at least, in ticks, if a turn has a price yet; `switch`: the ticks of a switch.
+pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
     let home = guest.home();
     let (row, notes) = (home.scavenger(), home.gauge_notes());
     let turns = turns::take(guest, host);
     page::add(&row.turns, turns);
-    if guest.sites.load(Relaxed) == 0 {
-        page::add(&row.turns_to_bounds, turns);
-    }
     let Some(price) = notes.price_aboard() else {
         page::add(&row.unpriced_turns, turns);
         // Gauges of a home that parks are better than none.
-        notes.add_turns(turns, notes.price().map(|price| price * unit(home)));
-        return;
+        notes.add_turns(turns, notes.price());
+        return None;
     };
-    let price = price * unit(home);
     notes.add_turns(turns, Some(price));
     page::add_number(&row.work_ticks, turns as f64 * price);
-}
-
-/// What a turn's price is for: a turn from site to site, or each cycle of a guest's quantum.
-fn unit(home: &Area) -> f64 {
-    if home.own().sites.load(Relaxed) != 0 { 1.0 } else { quantum(home) }
-}
-
-fn quantum(home: &Area) -> f64 {
-    f64::from(home.own().quantum().load(Relaxed).max(1))
+    Some(turns as f64 * (price - (DEAR - 1.0) * switch).max(0.0))
 }
 
 /// Ticks of a turn, by a gauge of which each yield took a switch, too: of a turn that is hardly
@@ -87,30 +75,17 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
         return;
     }
     let ticks = without_switch(ticks, switch);
-    let of_sites = notes.of_sites.load(Relaxed);
-    let ticks = if of_sites == 0 { ticks / f64::from(LONGER) } else { ticks };
-    if of_sites != 0 {
-        notes.learn_sites(ticks, quantum(home));
-        row.site_turn.store(ticks.to_bits(), Relaxed);
-    } else {
-        notes.learn_bounds(ticks / quantum(home));
-    }
-    if home.own().sites.load(Relaxed) != of_sites {
-        return;
-    }
     let before = notes.of_aboard.load(Relaxed);
-    let unit = unit(home);
-    if !notes.learn(ticks / unit) {
+    if !notes.learn(ticks) {
         return;
     }
     if notes.of_aboard.load(Relaxed) != before {
         // What those at home say does not count any more.
         gauge_notes::forget(row);
     }
-    row.turn_unit.store(unit.to_bits(), Relaxed);
-    let (Some(price), ticks) = (notes.price(), ticks / unit) else { return };
+    let Some(price) = notes.price() else { return };
     if notes.of_aboard.load(Relaxed) != 0 {
-        page::add_number(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price * unit);
+        page::add_number(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price);
     }
     if ticks < FAR * price && ticks > price / FAR {
         page::add(&row.gauges, 1);
@@ -138,7 +113,6 @@ impl Supervisor {
         if since >= pause(notes, AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 {
             notes.ordered_at.store(self.now, Relaxed);
             notes.from_aboard.store(0, Relaxed);
-            guest_sites::choose_gauge(home, self.now);
             home.gauge().due.store(self.warm_ticks(), Release);
         }
     }
@@ -161,7 +135,6 @@ impl Supervisor {
         }
         notes.ordered_at.store(self.now, Relaxed);
         notes.from_aboard.store(1, Relaxed);
-        guest_sites::choose_gauge(home, self.now);
         home.gauge().due.store(self.warm_ticks(), Release);
         ring::hook(host);
     }
@@ -187,12 +160,10 @@ mod tests {
         };
         ring::append(host, guest);
         turns(10);
-        price(guest, host);
+        price(guest, host, 0.0);
         let row = home.scavenger();
         assert_eq!((row.turns.load(Relaxed), row.work_ticks.load(Relaxed)), (10, 0));
         home.gauge_notes().from_aboard.store(1, Relaxed);
-        home.gauge_notes().of_sites.store(1, Relaxed);
-        guest.sites.store(1, Relaxed);
         home.gauge().ticks.store(50_f64.to_bits(), Relaxed);
         for taken in [1, 1, 2, 3] {
             home.gauge().taken.store(taken, Relaxed);
@@ -210,7 +181,7 @@ mod tests {
         turns(5);
         turns::parts(host, guest);
         turns(7);
-        price(guest, host);
+        price(guest, host, 0.0);
         assert_eq!((row.turns.load(Relaxed), row.gauges.load(Relaxed)), (19, 1));
         assert!((worth() - 500.0 - 9.0 * 50.0).abs() < 1e-9);
     }

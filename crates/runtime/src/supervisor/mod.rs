@@ -23,7 +23,6 @@ mod cleanup;
 mod clock;
 pub(crate) mod gauge_notes;
 pub(crate) mod gauges;
-mod guest_sites;
 mod idle_cpus;
 mod processes;
 mod setbacks;

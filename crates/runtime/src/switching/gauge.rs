@@ -25,7 +25,6 @@ use crate::switching::loans::{self, VisitEnd};
 use core::arch::x86_64::_rdtsc;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use runtime_abi::control::gauge::LONGER;
 use runtime_abi::control::trip;
 
 /// Yields of the first lap, which only says how long they take here.
@@ -55,25 +54,6 @@ pub(crate) fn visit(area: &'static Area) -> Option<*mut Context> {
     Some(links::first(area))
 }
 
-/// Turns to bounds are longer while they are timed, or as they were again. The thread's.
-fn set_longer(area: &Area, are: bool) {
-    let (words, quantum) = (area.gauge(), area.own().quantum());
-    let was = words.usual_quantum.load(Relaxed);
-    if are {
-        let usual = quantum.load(Relaxed);
-        words.usual_quantum.store(usual, Relaxed);
-        quantum.store(usual.saturating_mul(LONGER).min(i32::MAX as u32), Relaxed);
-    } else if was != 0 {
-        words.usual_quantum.store(0, Relaxed);
-        quantum.store(was, Relaxed);
-    }
-}
-
-/// These yields of usual turns, or fewer of longer ones. The thread's.
-fn of_turns(area: &Area, yields: u32) -> u32 {
-    if area.gauge().usual_quantum.load(Relaxed) != 0 { yields / LONGER } else { yields }
-}
-
 /// A home's thread is about to park: whether it goes on to its next yields first, to be timed. Its
 /// hook stays.
 pub(crate) fn goes_on(area: &Area) -> bool {
@@ -92,27 +72,20 @@ pub(crate) fn goes_on(area: &Area) -> bool {
                 return false;
             }
             words.warm_ticks.store(ticks, Relaxed);
-            if words.at_sites.load(Relaxed) == 0 {
-                // Only the hook at bounds stays. If the supervisor hooks again, the gauge is off.
-                area.own().spin.store(area.own().pointer(), Release);
-                set_longer(area, true);
-            }
             words.began.store(now, Relaxed);
-            words.left.store(of_turns(area, FIRST) as i32 - 1, Relaxed);
+            words.left.store(FIRST as i32 - 1, Relaxed);
         }
         1 => {
             let took = now.saturating_sub(words.began.load(Relaxed)).max(1);
-            let [first, least] = [FIRST, LEAST].map(|yields| of_turns(area, yields));
             let yields = |parts: u64| {
-                let wanted = u64::from(words.warm_ticks.load(Relaxed)) / parts * u64::from(first) / took;
-                (wanted.min(u64::from(MOST)) as u32).max(least) as i32 - 1
+                let wanted = u64::from(words.warm_ticks.load(Relaxed)) / parts * u64::from(FIRST) / took;
+                (wanted.min(u64::from(MOST)) as u32).max(LEAST) as i32 - 1
             };
             words.lap_yields.store(yields(PARTS), Relaxed);
             words.left.store(yields(1), Relaxed);
             words.laps_left.store(TIMED as u32 + 1, Relaxed);
         }
         _ => {
-            set_longer(area, false);
             words.ticks.store(words.median().to_bits(), Relaxed);
             words.taken.store(words.taken.load(Relaxed).wrapping_add(1), Release);
             return false;

@@ -25,12 +25,7 @@ pub(crate) struct GaugeWords {
     /// Home: a gauge is to be taken, with this many ticks to warm up. The supervisor's; the thread
     /// takes it.
     pub(crate) due: AtomicU32,
-    /// Home: it counts yields at sites too, though they may be off. The supervisor's, as `due`.
-    pub(crate) at_sites: AtomicU32,
     pub(super) warm_ticks: AtomicU32,
-    /// Home: its quantum when no gauge is taken, while one of turns to bounds is; else 0. The
-    /// thread's.
-    pub(super) usual_quantum: AtomicU32,
     /// Home: how many were taken, and what the last one says: ticks of a turn, a floating-point
     /// number by its bits. The thread's.
     pub(crate) taken: AtomicU32,
@@ -48,8 +43,6 @@ impl GaugeWords {
             &self.stage,
             &self.laps_left,
             &self.due,
-            &self.at_sites,
-            &self.usual_quantum,
             &self.warm_ticks,
             &self.taken,
         ] {

@@ -90,12 +90,10 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     next
 }
 
-/// Makes `to` the successor of a context that is not the ring's own: also for its sites, while they
-/// are on. What runs the ring.
+/// Makes `to` the successor of a context that is not the ring's own. What runs the ring.
 pub(crate) fn point(context: &Context, to: *mut Context) {
     context.next.store(to, Release);
-    let on = context.sites.load(Relaxed) != 0;
-    context.spin.store(if on { to } else { context.pointer() }, Release);
+    context.spin.store(to, Release);
 }
 
 /// A context is in no ring any more.

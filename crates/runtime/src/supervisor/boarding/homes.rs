@@ -233,7 +233,6 @@ impl Supervisor {
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
-                    self.switch_sites(area, host.supervisor.guests.load(Relaxed) + 1);
                     own.host.store(core::ptr::from_ref(host).cast_mut(), Relaxed);
                     own.state.store(state::ABOARD, Release);
                     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed) + 1, Relaxed);
@@ -267,8 +266,7 @@ impl Supervisor {
                 if let Some(host) = unsafe { host.as_ref() } {
                     self.compare_with_idle_cpus(slot, area, host);
                     self.gauge_aboard(area, host);
-                    let switched = self.switch_sites(area, host.supervisor.guests.load(Relaxed));
-                    if switched || own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
+                    if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
                         ring::hook(host);
                     }
                 }

@@ -35,7 +35,6 @@
 
 mod guest_sample;
 
-use super::absence_length::AbsenceLength;
 use super::cache_recovery::{self, CacheRecovery};
 use super::controller::SlowdownController;
 use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
@@ -154,7 +153,6 @@ pub(crate) struct ThreadPace {
     lent: u64,
     /// And how often.
     loans: u32,
-    absence_length: AbsenceLength,
 }
 
 impl Supervisor {
@@ -278,7 +276,6 @@ impl ThreadPace {
             switched: 0,
             lent: area.loans().lent.load(Relaxed),
             loans: area.loans().times.load(Relaxed),
-            absence_length: AbsenceLength::default(),
         };
         area.orders.most.store(0, Relaxed);
     }

@@ -84,9 +84,6 @@ impl SampleStep {
         pace.controller.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
         let suspect = self.judge(region);
-        if !pace.busy_waits {
-            self.tune(region, &mut pace.absence_length, pace.controller.costs());
-        }
         if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
             match self.guests(region).next() {
                 Some(home) if area.supervisor.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
@@ -97,7 +94,7 @@ impl SampleStep {
             SampleVerdict::GoOn => {
                 // Samples of work take longer, and there is no other measure.
                 let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
-                let soon = pace.busy_waits || pace.sleeps_often || first || pace.absence_length.shorter;
+                let soon = pace.busy_waits || pace.sleeps_often || first;
                 pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
             }
             SampleVerdict::Wait => self.leave_alone(pace),
