@@ -38,7 +38,7 @@ def _shown(name, rounds):
     return f"{whole} [{bare.format(low)}, {bare.format(high)}]"
 
 
-def _row(cells):
+def row_of(cells):
     return "| " + " | ".join(cells) + " |"
 
 
@@ -60,10 +60,10 @@ def _long(case, results, headings, words):
     columns = [name for name in case.columns
                if any(_shown(name, rounds) for by_way in results.found.values() for rounds in by_way.values())]
     ways = ["way"] if len(results.ways) > 1 else []
-    lines = [_row([*headings, *ways, *(SHOWN[name][0] for name in columns)])]
+    lines = [row_of([*headings, *ways, *(SHOWN[name][0] for name in columns)])]
     for cell, by_way in results.found.items():
         for way in (way for way in results.ways if way in by_way):
-            lines.append(_row([*words(cell), *([way] if ways else []), *(_shown(name, by_way[way]) for name in columns)]))
+            lines.append(row_of([*words(cell), *([way] if ways else []), *(_shown(name, by_way[way]) for name in columns)]))
     return lines, len(headings) + len(ways)
 
 
@@ -71,10 +71,10 @@ def _wide(case, results, headings, words):
     of_cell = [name for name in case.columns if name in OF_CELL]
     pairs = [(way, name) for way in results.ways for name in case.columns if name not in OF_CELL
              and any(_shown(name, by_way.get(way, [])) for by_way in results.found.values())]
-    lines = [_row([*headings, *(SHOWN[name][0] for name in of_cell), *(f"{way}: {SHOWN[name][0]}" for way, name in pairs)])]
+    lines = [row_of([*headings, *(SHOWN[name][0] for name in of_cell), *(f"{way}: {SHOWN[name][0]}" for way, name in pairs)])]
     for cell, by_way in results.found.items():
         some = next(iter(by_way.values()))
-        lines.append(_row([*words(cell), *(_shown(name, some) for name in of_cell),
+        lines.append(row_of([*words(cell), *(_shown(name, some) for name in of_cell),
                            *(_shown(name, by_way.get(way, [])) for way, name in pairs)]))
     return lines, len(headings)
 
