@@ -20,13 +20,11 @@
 //! | [`ABSENCE`] | yes | how long the primary is away |
 //! | [`STAY`] | yes | how long one guest stays |
 //! | [`WORK`] | either | ticks of work between busy-waits ([`crate::counting::busy_waits`]) |
-//! | [`YIELDS`] | either | no time: how many yields there are, until something else is ordered |
 //!
 //! A switch at each yield of a lap would cost the primary what it runs ahead of its misses. A lap
 //! is as long as a part of a stage is, for this program at this time. Where the primary busy-waits,
 //! another counter stands in front of the contexts that it goes on with there ([`turned`]): such
-//! times are left out, since they are as long as what it waits for makes them. [`YIELDS`] is for a
-//! primary that sleeps often, where times tell nothing.
+//! times are left out, since they are as long as what it waits for makes them.
 //!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring
 //! changes. To add a stage: a number, its counters in [`link`], its sample in [`counted`], its
@@ -35,7 +33,7 @@
 use crate::counting::absences::{absent, tell_absence};
 pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
 use crate::counting::busy_waits;
-pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, NAPS, SPINS, WAITS};
+pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, SPINS, WAITS};
 use crate::counting::turns;
 pub(crate) use crate::counting::turns::yields;
 use crate::layout::area::{Area, lock};
@@ -61,32 +59,21 @@ const ABSENCE: u32 = 3;
 const STAY: u32 = 4;
 const SITE: u32 = 5;
 const WORK: u32 = 6;
-pub(crate) const YIELDS: u32 = 7;
 
 /// Laps in a stage without guests, about.
 const SOLO_LAPS: u64 = 32;
 /// Laps in a stage with guests at least, of as many yields as without if that leaves this many.
 const GUEST_LAPS: u64 = 8;
-/// Yields in a lap where only yields are counted; for that long the thread does not see a hook.
-const BLIND: i64 = 64;
 
 /// The stage behind this one.
 fn after(stage: u32, order: u32) -> u32 {
     match stage {
         NOTHING if order & WAITS != 0 => WORK,
-        NOTHING if order & NAPS != 0 => {
-            if order & GUESTS == 0 {
-                SITE
-            } else {
-                ABSENCE
-            }
-        }
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
         PLAIN if order & SPINS == 0 => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
-        _ if stage != YIELDS && order & NAPS != 0 => YIELDS,
         _ => NOTHING,
     }
 }
@@ -213,11 +200,6 @@ fn link(area: &Area) {
     };
     match area.counting.stage.load(Relaxed) {
         NOTHING => return,
-        YIELDS => {
-            let alone = area.counting.obeyed.load(Relaxed) & GUESTS == 0;
-            code(back, if alone { gleaner_lap } else { gleaner_count });
-            links::append(area, back);
-        }
         _ if area.counting.no_clock.load(Relaxed) != 0 => return finish(area),
         WORK => return busy_waits::link(area, gleaner_away),
         PLAIN | SITE => {
@@ -263,8 +245,6 @@ fn link(area: &Area) {
 fn start_lap(area: &Area) {
     match area.counting.stage.load(Relaxed) {
         PLAIN => pass(area, i64::from(area.counting.laps[0].load(Relaxed)) - 1),
-        YIELDS if area.counting.obeyed.load(Relaxed) & GUESTS == 0 => pass(area, BLIND - 1),
-        YIELDS => area.counting.count.store(i32::MAX, Relaxed),
         _ => area.counting.count.store(area.counting.laps[1].load(Relaxed), Relaxed),
     }
 }
@@ -288,10 +268,6 @@ fn lengthen(area: &Area, stage: u32, ticks: u64) -> bool {
 }
 
 fn finish(area: &Area) {
-    if area.counting.obeyed.load(Relaxed) & NAPS != 0 {
-        begin(area, YIELDS);
-        return link(area);
-    }
     area.counting.stage.store(NOTHING, Relaxed);
     area.counting.done.store(area.counting.obeyed.load(Relaxed), Release);
 }
@@ -300,10 +276,6 @@ fn finish(area: &Area) {
 pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context {
     let stage = area.counting.stage.load(Relaxed);
     let next = area.back().next.load(Relaxed);
-    if stage == YIELDS {
-        start_lap(area);
-        return next;
-    }
     let since =
         if matches!(stage, ABSENCE | STAY | SITE) { &area.counting.away } else { &area.counting.resumed }
             .load(Relaxed);
@@ -451,10 +423,6 @@ global_asm!(
     "rdtsc",
     "shl rdx, 32",
     "lea rsi, [rax + rdx]",
-    // Where no time is asked for.
-    ".globl gleaner_lap",
-    ".hidden gleaner_lap",
-    "gleaner_lap:",
     "mov rsp, gs:[{SLOW_STACK}]",
     "mov rdi, gs:[{SELF}]",
     "call {counted}",
@@ -495,7 +463,6 @@ global_asm!(
 unsafe extern "C" {
     fn gleaner_count();
     fn gleaner_timed();
-    fn gleaner_lap();
     fn gleaner_site_timed();
     fn gleaner_away();
     fn gleaner_turned();

@@ -1,7 +1,7 @@
 //! Phases and counting, without threads: which contexts are in the ring in which order, whatever is
 //! ordered when.
 
-use crate::counting::count::{self, ALONE, COUNTING, GUESTS, NAPS, SPINS};
+use crate::counting::count::{self, ALONE, COUNTING, GUESTS, SPINS};
 use crate::counting::order::NUMBER;
 use crate::layout::area::{Area, closed};
 use crate::layout::context::Context;
@@ -106,59 +106,6 @@ fn stages_follow_each_other_and_leave_the_ring_as_it_was() {
     assert!(area.samples(count::row::STAY).iter().all(|sample| sample.load(Relaxed) == 100));
     let page = area.region().page();
     assert_eq!(page.absences[runtime_abi::control::bucket(100)].load(Relaxed), count::SAMPLES as u64);
-}
-
-/// Yields of the primary, as inserted code does them.
-fn yields(area: &'static Area, many: usize) {
-    for _ in 0..many {
-        if area.own().next.load(Relaxed) == area.own().pointer() || area.twin.passes.fetch_sub(1, Relaxed) > 0
-        {
-            continue;
-        }
-        if area.own().next.load(Relaxed) == area.control().pointer() {
-            ring::control(area);
-        } else if order(area) == [area.back().pointer()] {
-            count::counted(area, 1);
-        }
-    }
-}
-
-#[test]
-fn yields_of_one_that_naps_are_counted_alone_and_with_guests() {
-    let (area, guests) = three();
-    let (front, back) = (area.front().pointer(), area.back().pointer());
-    let [a, b, c] = [0, 1, 2].map(|i| guests[i].pointer());
-    ordered(area, ALONE | COUNTING | NAPS);
-    assert_eq!(run(area, 300), [vec![back]]);
-    assert_eq!(area.counting.stage.load(Relaxed), count::YIELDS);
-    let before = count::yields(area);
-    yields(area, 1000);
-    assert_eq!(count::yields(area) - before, 1000);
-    // A hook is seen soon, and what was counted stays so.
-    ring::hook(area);
-    yields(area, 64);
-    assert!(!ring::is_hooked(area));
-    assert_eq!(count::yields(area) - before, 1064);
-
-    area.orders.for_test().suspect.store(b, Relaxed);
-    ordered(area, GUESTS | COUNTING | NAPS);
-    assert_eq!(run(area, 300), [vec![front, a, b, c, back], vec![a, front, b, back, c], vec![a, b, c, back]]);
-    let before = count::yields(area);
-    yields(area, 100);
-    ring::hook(area);
-    yields(area, 100);
-    assert_eq!(count::yields(area) - before, 200);
-    // All are gone for a moment: it is counted all the same.
-    for guest in guests {
-        ring::take_out(area, guest);
-    }
-    yields(area, 100);
-    assert_eq!((order(area), count::yields(area) - before), (vec![back], 300));
-    // Nobody is met any more by a thread that is being cancelled.
-    area.closed.store(closed::CANCELLED, Relaxed);
-    ring::hook(area);
-    yields(area, 1);
-    assert_eq!((order(area), ring::is_hooked(area)), (vec![], false));
 }
 
 #[test]

@@ -9,7 +9,5 @@ pub(crate) const COUNTING: u32 = 2;
 pub(crate) const SPINS: u32 = 4;
 /// Of an order: the primary's work between busy-waits is counted.
 pub(crate) const WAITS: u32 = 8;
-/// Of an order: yields are counted, not timed, since the primary sleeps often.
-pub(crate) const NAPS: u32 = 16;
 /// The bits from here on are the order's number.
 pub(crate) const NUMBER: u32 = 32;

@@ -1,6 +1,5 @@
 //! What the supervisor knows of a home's gauges: the price of a turn.
 
-use crate::layout::page;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use runtime_abi::control::ScavengerRow;
@@ -24,36 +23,15 @@ pub(crate) struct GaugeNotes {
     /// bits.
     count: AtomicU32,
     recent: [AtomicU32; RECENT],
-    /// What turns aboard were worth since that was asked last: ticks, a floating-point number by
-    /// its bits; and turns that had no price yet. The supervisor's.
-    worth: AtomicU64,
-    unpriced: AtomicU64,
 }
 
 impl GaugeNotes {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.ordered_at.store(0, Relaxed);
-        self.worth.store(0, Relaxed);
-        self.unpriced.store(0, Relaxed);
         for word in [&self.noted, &self.from_aboard, &self.of_aboard, &self.count] {
             word.store(0, Relaxed);
         }
-    }
-
-    /// Turns aboard, and what one is worth.
-    pub(super) fn add_turns(&self, turns: u64, price: Option<f64>) {
-        match price {
-            Some(price) => page::add_number(&self.worth, turns as f64 * price),
-            None => page::add(&self.unpriced, turns),
-        }
-    }
-
-    /// What turns aboard were worth since this was asked last, in ticks: those without a price each
-    /// this much.
-    pub(super) fn take_worth(&self, each: f64) -> f64 {
-        let worth = f64::from_bits(self.worth.swap(0, Relaxed));
-        worth + self.unpriced.swap(0, Relaxed) as f64 * each
     }
 
     /// Ticks of one turn.

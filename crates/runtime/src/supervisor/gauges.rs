@@ -14,7 +14,6 @@ use crate::supervisor::gauge_notes::{self, GaugeNotes};
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use runtime_abi::control::gauge::DEAR;
 use runtime_abi::control::{ScavengerRow, trip};
 
 /// The time between two gauges of a home that parks anyhow: it comes from a system call, and what a
@@ -24,7 +23,7 @@ const AT_HOME_NS: u64 = 50_000_000;
 /// The same of a guest that stays aboard, where a visit is enough.
 const VISIT_NS: u64 = 100_000_000;
 /// The same where it takes a trip home.
-const TRIP_NS: u64 = 300_000_000;
+const TRIP_NS: u64 = 1_000_000_000;
 /// The first few come sooner.
 const FIRST_NS: u64 = 5_000_000;
 /// For so long a gauge lets a program warm up.
@@ -38,22 +37,15 @@ fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
     if notes.are_few() { FIRST_NS } else { usual }
 }
 
-/// What a guest's turns aboard this host were worth since this was asked last. Returns what they
-/// were worth at least, in ticks, if a turn has a price yet; `switch`: the ticks of a switch.
-pub(crate) fn price(guest: &Context, host: &Area, switch: f64) -> Option<f64> {
+/// Adds what a guest's turns aboard this host were worth since they were counted last.
+pub(crate) fn price(guest: &Context, host: &Area) {
     let home = guest.home();
-    let (row, notes) = (home.scavenger(), home.gauge_notes());
-    let turns = turns::take(guest, host);
+    let (row, turns) = (home.scavenger(), turns::take(guest, host));
     page::add(&row.turns, turns);
-    let Some(price) = notes.price_aboard() else {
-        page::add(&row.unpriced_turns, turns);
-        // Gauges of a home that parks are better than none.
-        notes.add_turns(turns, notes.price());
-        return None;
-    };
-    notes.add_turns(turns, Some(price));
-    page::add_number(&row.work_ticks, turns as f64 * price);
-    Some(turns as f64 * (price - (DEAR - 1.0) * switch).max(0.0))
+    match home.gauge_notes().price_aboard() {
+        Some(price) => page::add_number(&row.work_ticks, turns as f64 * price),
+        None => page::add(&row.unpriced_turns, turns),
+    }
 }
 
 /// Ticks of a turn, by a gauge of which each yield took a switch, too: of a turn that is hardly
@@ -128,7 +120,7 @@ impl Supervisor {
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {
             host.gauge().guest.store(own.pointer(), Release);
-        } else if waited >= TRIP_NS && self.has_cpu_for_home() && self.starving.is_empty() {
+        } else if waited >= TRIP_NS && self.processes.has_cpus_to_spare() && self.starving.is_empty() {
             own.recall.store(trip::GAUGED as u32, Relaxed);
         } else {
             return;
@@ -160,7 +152,7 @@ mod tests {
         };
         ring::append(host, guest);
         turns(10);
-        price(guest, host, 0.0);
+        price(guest, host);
         let row = home.scavenger();
         assert_eq!((row.turns.load(Relaxed), row.work_ticks.load(Relaxed)), (10, 0));
         home.gauge_notes().from_aboard.store(1, Relaxed);
@@ -181,7 +173,7 @@ mod tests {
         turns(5);
         turns::parts(host, guest);
         turns(7);
-        price(guest, host, 0.0);
+        price(guest, host);
         assert_eq!((row.turns.load(Relaxed), row.gauges.load(Relaxed)), (19, 1));
         assert!((worth() - 500.0 - 9.0 * 50.0).abs() < 1e-9);
     }

@@ -23,11 +23,10 @@ mod cleanup;
 mod clock;
 pub(crate) mod gauge_notes;
 pub(crate) mod gauges;
-mod idle_cpus;
 mod processes;
-mod setbacks;
 mod sites;
 mod slowdown;
+mod spare_cpus;
 mod stalls;
 
 use crate::exec::start;
@@ -43,7 +42,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use processes::Processes;
 use runtime_abi::control::{Control, SCAVENGERS, SUPERVISOR_NAME, life, stage};
 use sites::switches;
-use slowdown::{idle_server, sampler};
+use slowdown::{sampler, sleep};
 
 /// Bytes of the supervisor's stack.
 const STACK: usize = 1 << 17;
@@ -145,15 +144,9 @@ pub(crate) struct Supervisor {
     clock: clock::Clock,
     /// By slot. `None`: no memory for it; then no guest comes aboard where pace is to be kept.
     paces: Option<&'static mut [sampler::ThreadPace; crate::layout::region::SLOTS]>,
-    /// By slot. `None`: no memory for it; then every thread that sleeps counts as asleep.
-    sleep_patterns: Option<&'static mut [idle_server::SleepPattern; crate::layout::region::SLOTS]>,
-    /// By slot, of homes. `None`: no memory for it, or guests are to stay aboard.
-    stays: Option<&'static mut [idle_cpus::StayAtHome; crate::layout::region::SLOTS]>,
-    idle_cpus: idle_cpus::IdleCpus,
-    /// In this round.
-    its_use: idle_cpus::OwnUse,
-    /// When the round before this one was.
-    looked_at: u64,
+    /// By slot. `None`: no memory for it; then threads take guests however much they sleep.
+    sleep_shares: Option<&'static mut [sleep::SleepShare; crate::layout::region::SLOTS]>,
+    spare_cpus: spare_cpus::SpareCpus,
     /// The CPU time that the supervisor has had, and what the last round took of it.
     own_cpu_ns: u64,
     round_ns: u64,
@@ -161,8 +154,6 @@ pub(crate) struct Supervisor {
     mean_round_ns: u64,
     /// Processors where a thread of the primary busy-waits.
     busy_waiting: Cpus,
-    /// Processors where a thread of the primary waits for its turn behind other threads.
-    crowded: Cpus,
     /// Processors on which threads at home have work and hardly get to it.
     starving: Cpus,
     /// By slot, of homes: the processors that its thread may use, empty where not known. `None`: no
@@ -201,8 +192,6 @@ pub(crate) struct RoundCensus {
     guests: u32,
     /// Threads at home that have work.
     at_work: u32,
-    /// Threads that stay at home for a while.
-    staying: u32,
     /// A context is aboard, parked, or about to park.
     away: bool,
 }
@@ -215,16 +204,10 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace, a sleep pattern and a guest that have not begun,
-        // and no processors.
-        let (paces, sleep_patterns, may_use, stays) = unsafe {
-            (
-                if page.watched == 0 { None } else { table() },
-                table(),
-                table(),
-                if page.stay_aboard == 0 { table() } else { None },
-            )
-        };
+        // SAFETY: zero is a value of each: a pace and a share of sleep that have not begun, and
+        // no processors.
+        let (paces, sleep_shares, may_use) =
+            unsafe { (if page.watched == 0 { None } else { table() }, table(), table()) };
         Self {
             region,
             page,
@@ -236,16 +219,12 @@ impl Supervisor {
             turn: 0,
             clock: clock::Clock::new(),
             paces,
-            sleep_patterns,
-            stays,
-            idle_cpus: idle_cpus::IdleCpus::default(),
-            its_use: idle_cpus::OwnUse::default(),
-            looked_at: now,
+            sleep_shares,
+            spare_cpus: spare_cpus::SpareCpus::default(),
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,
             mean_round_ns: 0,
             busy_waiting: Cpus::NONE,
-            crowded: Cpus::NONE,
             starving: Cpus::NONE,
             may_use,
             wake_at: 0,
@@ -263,7 +242,6 @@ impl Supervisor {
         loop {
             self.region.round.fetch_add(1, SeqCst);
             let bell = self.region.bell();
-            self.looked_at = self.now;
             self.now = sys::now_ns();
             let own = sys::own_cpu_ns();
             self.round_ns = own.saturating_sub(core::mem::replace(&mut self.own_cpu_ns, own));
@@ -274,8 +252,6 @@ impl Supervisor {
             self.waited_for = false;
             self.switches.awaited = false;
             self.busy_waiting = Cpus::NONE;
-            self.crowded = Cpus::NONE;
-            self.its_use = idle_cpus::OwnUse::default();
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.poll(self.region.supervisor.load(Relaxed), page::rows(self.page), self.now);
@@ -311,11 +287,7 @@ impl Supervisor {
         let intervals = if shared { PollIntervals::SHARED_CPU } else { PollIntervals::DEFAULT };
         let sleep = intervals.after(self.quiet_rounds, census.parked > 0);
         let until_due = self.wake_at.saturating_sub(self.now).max(intervals.active);
-        let rarely = match shared && census.guests == 0 {
-            true if census.staying == census.threads.iter().sum() => POLL_RARELY_NS,
-            true => self.until_paid(),
-            false => 0,
-        };
+        let rarely = if shared && census.guests == 0 { self.until_paid() } else { 0 };
         let (sleep, until_due) = (sleep.max(rarely), until_due.max(rarely));
         let sleep = sleep.min(until_due);
         // While the primary still sleeps for a slice, so that its yields are off when it wakes.

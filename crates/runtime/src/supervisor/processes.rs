@@ -3,7 +3,6 @@
 
 use crate::layout::area::{Area, kind};
 use crate::layout::region::Region;
-use crate::supervisor::slowdown::idle_server::CpuTime;
 use crate::sys::cpus::Cpus;
 use crate::sys::decimal::decimal;
 use crate::sys::{self, PollFd};
@@ -22,6 +21,15 @@ const POLL_RARELY_NS: u64 = 50_000_000;
 
 /// Descriptors that are not kept for threads.
 pub(crate) const SPARE: i32 = 16;
+
+/// What the kernel says of a thread up to now: how long it ran, how long it waited for a processor,
+/// how often it got one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    pub(crate) ns: u64,
+    pub(crate) waited: u64,
+    pub(crate) times: u64,
+}
 
 /// What the kernel says that a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,12 +169,6 @@ impl Processes {
     pub(crate) fn cpu_time(area: &Area) -> Option<CpuTime> {
         let mut text = [0_u8; 96];
         parse_cpu_time(read(area, &area.supervisor.ran_fd, b"/schedstat\0", &mut text)?)
-    }
-
-    /// How often an area's thread went to sleep. `None`: the kernel does not tell.
-    pub(crate) fn sleeps(area: &Area) -> Option<u64> {
-        let mut text = [0_u8; 4096];
-        number_of(status(area, &mut text)?, b"voluntary_ctxt_switches:", 10)
     }
 
     /// How many filters of system calls a thread has, and its mode of them (strict: 1). `None`: the

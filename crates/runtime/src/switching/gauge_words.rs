@@ -39,13 +39,7 @@ impl GaugeWords {
     /// As of an area that is made.
     pub(crate) fn reset(&self) {
         self.left.store(0, Relaxed);
-        for word in [
-            &self.stage,
-            &self.laps_left,
-            &self.due,
-            &self.warm_ticks,
-            &self.taken,
-        ] {
+        for word in [&self.stage, &self.laps_left, &self.due, &self.warm_ticks, &self.taken] {
             word.store(0, Relaxed);
         }
         for word in [&self.began, &self.ticks] {

@@ -5,7 +5,6 @@ use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::gauges;
-use crate::supervisor::idle_cpus::Homes;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{RoundCensus, Supervisor, wake_home};
@@ -19,16 +18,12 @@ use runtime_abi::control::{SCAVENGERS, trip};
 const PARKED_WAIT_NS: u64 = 2_000_000;
 /// The same where its home would take the CPU that a primary busy-waits on, or waits for.
 const PARKED_WAIT_IN_THE_WAY_NS: u64 = 100_000_000;
-/// Where a primary waits for its turn, homes run there once in each such interval.
-const HOME_SLICE_EVERY_NS: u64 = 100_000_000;
-/// They run for this long.
-const HOME_SLICE_NS: u64 = 10_000_000;
 /// The time between two polls whether a thread at home gets a processor.
-const STARVING_POLL_NS: u64 = 2_000_000;
+const STARVING_POLL_NS: u64 = 20_000_000;
 /// It starves below this share of the time.
 const STARVING_SHARE: f64 = 0.5;
 /// Longer than any time between two such looks.
-const AWAY_NS: u64 = 50_000_000;
+const AWAY_NS: u64 = 100_000_000;
 /// Between two polls of a thread at home: whether it lives, and which processors it may use.
 const POLL_HOME_NS: u64 = 20_000_000;
 
@@ -81,7 +76,6 @@ impl Supervisor {
             parked: 0,
             guests: 0,
             at_work: 0,
-            staying: 0,
             away: false,
         };
         self.starving = Cpus::NONE;
@@ -106,8 +100,7 @@ impl Supervisor {
             }
         }
         census.parked = parked as usize;
-        let aboard = census.aboard.iter().any(|guests| *guests > 0);
-        self.follow_idle_cpus(Homes { with_work: census.at_work, aboard });
+        self.follow_spare_cpus(&census);
         census
     }
 
@@ -122,21 +115,16 @@ impl Supervisor {
     }
 
     /// Whether a home's thread would take CPU time from a primary, so that it is parked most of the
-    /// time. Either it may use no processor but those where a primary's thread busy-waits, and
-    /// would get slices of some milliseconds there: the kernel prefers threads that wake up, and a
-    /// busy-waiting one never does. Or it is on a processor for which a primary's thread waits: the
-    /// kernel shares processors out among sessions, so a home's time counts against the primary's
-    /// share.
+    /// time: it may use no processor but those where a primary's thread busy-waits, and would get
+    /// slices of some milliseconds there. The kernel prefers threads that wake up, and a
+    /// busy-waiting one never does.
     fn is_in_the_way(&self, area: &Area) -> bool {
         let only_there = || {
             let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
             !cpus.is_empty() && cpus.without(&self.busy_waiting).is_empty()
         };
-        let among_many = || {
-            self.now % HOME_SLICE_EVERY_NS >= HOME_SLICE_NS
-                && self.crowded.holds(area.supervisor.cpu.load(Relaxed))
-        };
-        (!self.busy_waiting.is_empty() && only_there() || among_many())
+        !self.busy_waiting.is_empty()
+            && only_there()
             && area.settled.load(Relaxed) == 0
             && area.supervisor.redirected_by.load(Relaxed).is_null()
             && self.processes.primary_lives()
@@ -198,8 +186,7 @@ impl Supervisor {
                 let starves = self.starves(area);
                 let has_work = area.supervisor.has_work.load(Relaxed);
                 census.at_work += has_work;
-                let stays = self.stays_at_home(slot, area, has_work != 0);
-                census.staying += u32::from(stays);
+                let stays = self.has_cpu_at_home(starves);
                 // It is there for what others leave of a processor, and content with that.
                 if starves && !stays {
                     self.starving.add(area.supervisor.cpu.load(Relaxed));
@@ -228,8 +215,7 @@ impl Supervisor {
                     self.moved = true;
                 }
                 census.away = true;
-                let banned =
-                    Bans::of(area).hold(self.now) || is_called(area) || self.stays_at_home(slot, area, false);
+                let banned = Bans::of(area).hold(self.now) || is_called(area);
                 if let Some(host) = self.host(*free).filter(|_| !banned) {
                     *free -= 1;
                     own.since.store(self.now, Relaxed);
@@ -264,7 +250,6 @@ impl Supervisor {
                 // lost.
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
-                    self.compare_with_idle_cpus(slot, area, host);
                     self.gauge_aboard(area, host);
                     if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
                         ring::hook(host);
@@ -420,22 +405,6 @@ mod tests {
         supervisor.busy_waiting.add(300);
         supervisor.homes(0);
         assert!(ring::is_hooked(home));
-    }
-
-    #[test]
-    fn a_scavenger_on_a_crowded_cpu_is_parked_meanwhile() {
-        let (mut supervisor, home) = supervisor();
-        let cpu = home.supervisor.cpu.load(Relaxed);
-        // Now and then it is let be.
-        for (crowded, later, parked) in
-            [(cpu, HOME_SLICE_NS, true), (cpu, 0, false), (cpu + 1, HOME_SLICE_NS, false)]
-        {
-            supervisor.now = 10 * HOME_SLICE_EVERY_NS + later;
-            supervisor.crowded = Cpus::NONE;
-            supervisor.crowded.add(crowded);
-            supervisor.homes(0);
-            assert_eq!(ring::is_hooked(home), parked);
-        }
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::layout::area::{Area, kind, lock};
 use crate::layout::context::state;
 use crate::layout::page;
 use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
-use crate::supervisor::slowdown::idle_server::SleepState;
 use crate::supervisor::{Supervisor, strip};
 use crate::switching::loan_words::{LONG_SLICE_NS, SLICE_NS};
 use crate::switching::{links, ring};
@@ -51,12 +50,12 @@ impl Supervisor {
                 row.guests.store(guests, Relaxed);
             }
             let slot = self.region.slot_of(area);
-            self.uses_cpu(area, area.supervisor.slept.load(Relaxed) == ASLEEP);
-            if self.sleep_patterns.as_ref().is_some_and(|all| all[slot].crowded) {
-                self.crowded.add(area.supervisor.cpu.load(Relaxed));
-            }
             self.look_for_filters(area);
-            let ring = self.pace(area, slot, row);
+            let takes_some = self.sleep_shares.as_ref().is_none_or(|all| all[slot].takes_guests());
+            let ring = if takes_some { self.pace(area, slot, row) } else { 0 };
+            if !takes_some {
+                area.orders.most.store(0, Relaxed);
+            }
             shown += 1;
             if self.is_awaited(area) {
                 self.switches.awaited = true;
@@ -67,7 +66,7 @@ impl Supervisor {
                 // Once its ring is empty it will not come to the control context again.
                 ring::hook(area);
             }
-            self.lend_slice(area, slot);
+            self.lend_slice(area);
             if guests > ring {
                 self.send_back(area, guests - ring);
             }
@@ -80,16 +79,14 @@ impl Supervisor {
     }
 
     /// Has a thread lend a slice, if homes on its processor have work and starve. Long ones, as
-    /// soon as there is credit for them; shorter ones where that takes long, or it answers others.
-    fn lend_slice(&mut self, area: &Area, slot: usize) {
+    /// soon as there is credit for them; shorter ones where that takes long.
+    fn lend_slice(&mut self, area: &Area) {
         if !self.starving.holds(area.supervisor.cpu.load(Relaxed)) {
             return;
         }
-        let answers = self.sleep_patterns.as_ref().is_none_or(|all| all[slot].often);
         let waited = self.now.saturating_sub(self.slice_ends_at) > LONG_SLICE_WAIT_NS;
-        let longest = if answers { SLICE_NS } else { LONG_SLICE_NS };
-        let shortest = if waited { SLICE_NS } else { longest };
-        let Some(slice) = area.loans().order_slice(shortest, longest) else { return };
+        let shortest = if waited { SLICE_NS } else { LONG_SLICE_NS };
+        let Some(slice) = area.loans().order_slice(shortest, LONG_SLICE_NS) else { return };
         self.slice_ends_at = self.now + slice - BEFORE_ITS_END_NS;
         self.switches.awaited = true;
         ring::hook(area);
@@ -156,29 +153,16 @@ impl Supervisor {
             // It may run, so its guests leave by themselves.
             self.send_back(area, guests);
         }
-        let sleep = match self.sleep_patterns.as_mut() {
-            _ if seen == ThreadActivity::Unknown => SleepState::Asleep { throughout: false },
-            // A stop is not sleep, however short.
-            Some(patterns) => {
-                let pattern = &mut patterns[slot];
-                let state = pattern.poll(self.now, tid, asleep || stopped, ran, guests > 0);
-                if pattern.is_doubtful(self.now) {
-                    let lent = u64::from(area.loans().slept.load(Relaxed)) + u64::from(lends);
-                    pattern.slept(self.now, Processes::sleeps(area).map(|times| times.saturating_sub(lent)));
-                }
-                state
-            }
-            None if asleep => SleepState::Asleep { throughout: false },
-            None => SleepState::Awake,
-        };
-        let away = match sleep {
+        if let Some(shares) = &mut self.sleep_shares {
+            shares[slot].saw(self.now, tid, asleep || stopped);
+        }
+        let away = match seen {
             _ if stopped => STOPPED,
-            SleepState::Asleep { .. } => ASLEEP,
-            SleepState::Awake if area.twin.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
-            SleepState::Awake => 0,
+            _ if asleep || seen == ThreadActivity::Unknown => ASLEEP,
+            _ if area.twin.cur.load(Acquire) == area.quiet().pointer() => IN_HANDLER,
+            _ => 0,
         };
         let before = area.supervisor.slept.swap(away, Relaxed);
-        let slept = before != 0 || sleep == SleepState::Asleep { throughout: true };
         // A thread that waits for it to be alone (`interpose`) waits no longer than for this;
         // counters go, too.
         let wanted_alone = area.closed.load(Acquire) != 0 && !ring::is_empty(area);
@@ -199,7 +183,7 @@ impl Supervisor {
         if stopped {
             // It may be at any instruction, and go on at any time.
             self.look_for_yields(area, ran);
-        } else if slept && guests > 0 {
+        } else if before != 0 && guests > 0 {
             self.steal(area);
         }
         false

@@ -15,21 +15,23 @@ const RECOVERY_NS: u64 = 100_000_000;
 pub(crate) const STEP_NS: u64 = 4_000_000;
 /// The first recovery after guests came aboard for the first time.
 const FIRST_AFTER_NS: u64 = 250_000_000;
-/// The interval between recoveries doubles up to this: then they take a fortieth of the time.
+/// The interval between recoveries is four times as long each time, up to this: then they take a
+/// fortieth of the time.
 const INTERVAL_MOST_NS: u64 = 4_000_000_000;
 /// Recoveries are rarer by this factor where guests may cost what they like, and only the run
 /// record has a use for them.
 const UNBOUNDED_FACTOR: u64 = 32;
 /// After guests left, the primary is taken to be short of its caches for this long.
 pub(crate) const CACHES_SHORT_NS: u64 = RECOVERY_NS / 2;
-/// Samples needed after [`CACHES_SHORT_NS`]. Where the primary sleeps often, each takes ten
-/// milliseconds or more.
+/// Samples needed after [`CACHES_SHORT_NS`].
 const SAMPLES_LEAST: u32 = 3;
 /// Solo samples needed before the recovery, to compare with.
 const SOLO_SAMPLES_LEAST: u32 = 4;
 /// A kept share outside of this range says that the program has turned to other work meanwhile.
-const SAME_WORK_LEAST: f64 = 0.4;
+const SAME_WORK_LEAST: f64 = 0.05;
 const SAME_WORK_MOST: f64 = 1.2;
+/// Below this kept share guests displaced what the primary had in its caches.
+const CERTAINLY_LOST: f64 = 0.8;
 /// The mean is of about this many recoveries, the latest.
 const REMEMBERED: f64 = 8.0;
 
@@ -38,6 +40,9 @@ const REMEMBERED: f64 = 8.0;
 pub(crate) struct CacheRecovery {
     due: u64,
     every: u64,
+    /// From when on a slow sample is worth a recovery, and the pause after the last such one.
+    asks_from: u64,
+    asks_every: u64,
     longest: u64,
     began: u64,
     /// Solo samples at the beginning of guest phases: how many, and their mean, the latest counting
@@ -73,6 +78,20 @@ impl CacheRecovery {
         self.every > 0 && now >= self.due && self.solo_samples >= SOLO_SAMPLES_LEAST
     }
 
+    /// A solo sample is much slower than those before, of `ticks` for a yield: a recovery tells
+    /// whether the primary turned to other work, or lost its cache contents to guests.
+    /// Returns whether it is worth one: samples also differ for no reason of the primary's, and the
+    /// more often that was it, the rarer these recoveries are.
+    pub(crate) fn ask(&mut self, now: u64, ticks: f64) -> bool {
+        let may = now >= self.asks_from;
+        if may {
+            (self.solo_samples, self.before) = (SOLO_SAMPLES_LEAST, ticks);
+            self.asks_every = (2 * self.asks_every).clamp(FIRST_AFTER_NS, INTERVAL_MOST_NS);
+            self.asks_from = now + self.asks_every;
+        }
+        may
+    }
+
     pub(crate) fn begin(&mut self, now: u64) {
         (self.began, self.samples, self.sum) = (now, 0, 0.0);
     }
@@ -96,7 +115,7 @@ impl CacheRecovery {
 
     /// The primary slept, which tells nothing; guests shall not wait again at once.
     pub(crate) fn put_off(&mut self, now: u64) {
-        self.every = (2 * self.every).min(self.longest);
+        self.every = (4 * self.every).min(self.longest);
         self.due = now + self.every;
     }
 
@@ -105,6 +124,9 @@ impl CacheRecovery {
             // Other work: what is known belongs to the work before.
             (self.solo_samples, self.before) = (0, 0.0);
             return;
+        }
+        if kept < CERTAINLY_LOST {
+            (self.asks_from, self.asks_every) = (0, 0);
         }
         self.recoveries += 1.0;
         let weight = (1.0 / self.recoveries).max(1.0 / REMEMBERED);
@@ -240,12 +262,31 @@ mod tests {
     }
 
     #[test]
+    fn slow_samples_that_were_chance_are_asked_about_less_and_less() {
+        let mut recovery = CacheRecovery::begin_anew(1, false);
+        let asked = |recovery: &mut CacheRecovery, kept: f64| {
+            (0..10_000_u64)
+                .filter(|ms| {
+                    let asks = recovery.ask(ms * 1_000_000, 100.0);
+                    if asks {
+                        recovery.learn(kept);
+                    }
+                    asks
+                })
+                .count()
+        };
+        assert!((3..8).contains(&asked(&mut recovery, 1.0)));
+        let mut recovery = CacheRecovery::begin_anew(1, false);
+        assert_eq!(asked(&mut recovery, 0.3), 10_000, "they are displaced each time");
+    }
+
+    #[test]
     fn other_work_tells_nothing() {
         let mut recovery = CacheRecovery::begin_anew(1, false);
         (0..SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(100.0));
         recovery.begin(1);
-        assert!((13..25).all(|at| !recovery.add_sample(at * STEP_NS, Some(20.0))));
-        assert!(recovery.add_sample(1 + RECOVERY_NS, Some(20.0)));
+        assert!((13..25).all(|at| !recovery.add_sample(at * STEP_NS, Some(2.0))));
+        assert!(recovery.add_sample(1 + RECOVERY_NS, Some(2.0)));
         assert_eq!((recovery.kept(), recovery.is_due(u64::MAX)), (1.0, false));
     }
 }

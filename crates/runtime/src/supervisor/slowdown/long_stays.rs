@@ -85,23 +85,19 @@ impl Bans {
 }
 
 impl SampleStep {
-    /// Judges the stays of the suspect. Returns it if it stays much longer than others.
-    pub(crate) fn judge(&self, region: &'static crate::layout::region::Region) -> Option<&'static Area> {
+    /// Judges the stays of the suspect: bans it if they are too long.
+    pub(crate) fn judge(&self, region: &'static crate::layout::region::Region) {
         let suspect = self.area.orders.suspect.load(Relaxed);
-        let home = self.guests(region).find(|home| home.own().pointer() == suspect)?;
+        let Some(home) = self.guests(region).find(|home| home.own().pointer() == suspect) else { return };
         let stays = self.area.samples(row::STAY);
         let many = stays.iter().filter(|stay| stay.load(Relaxed) != 0).count();
-        let mean = self.mean(row::STAY, 1)?.ticks[0];
-        home.supervisor.stay.store(mean as u64, Relaxed);
+        let Some(mean) = self.mean(row::STAY, 1) else { return };
+        home.supervisor.stay.store(mean.ticks[0] as u64, Relaxed);
         let bound = self.area.orders.absence_ticks.load(Relaxed);
         let long = stays.iter().filter(|stay| u64::from(stay.load(Relaxed)) > bound).count();
         if many >= count::SAMPLES / 4 && long >= TOO_LONG {
             self.ban(home, trip::STAYED);
-            return None;
         }
-        let guests = f64::from(self.area.supervisor.guests.load(Relaxed).max(1));
-        let all = self.mean(row::ABSENCE, 1)?.ticks[0];
-        (guests > 1.0 && mean > 2.0 * all / guests).then_some(home)
     }
 
     /// Sends a guest home, and keeps it there for a while.

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A guest phase begins with a sample without guests, and has a sample with guests every few
-//! milliseconds; [`super::controller`] says what follows. Between two guest phases guests are aside
+//! milliseconds; [`super::contract`] says what follows. Between two guest phases guests are aside
 //! for a moment, so that caches are the primary's again when its solo pace is sampled. The thread
 //! counts by itself ([`crate::counting::count`]); here is what is made of its samples. Pace is
 //! ticks for a number of yields, and nothing else is compared, so a primary that does other work
@@ -24,9 +24,6 @@
 //! a share, a request of a primary that waits a share `i` of its time takes longer by that share
 //! over `i`.
 //!
-//! The pace of a thread that sleeps often and shortly is its CPU time for a number of yields
-//! ([`super::idle_server`]), and so are credit and charge.
-//!
 //! Of samples two means are taken: of all, and of the lower three quarters. Idle times, in which a
 //! program waits without sleeping, hide in the first what it loses while it works; rare losses are
 //! missing in the second. Where there may be such times the worse of both counts, else the first:
@@ -36,16 +33,14 @@
 mod guest_sample;
 
 use super::cache_recovery::{self, CacheRecovery};
-use super::controller::SlowdownController;
-use super::idle_server::{SampleWindow, SleepPattern, WindowWork};
+use super::contract::Contract;
 use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
 use crate::counting::busy_waits;
-use crate::counting::count::{ALONE, COUNTING, GUESTS, NAPS, SPINS, WAITS, row};
+use crate::counting::count::{ALONE, COUNTING, GUESTS, SPINS, WAITS, row};
 use crate::layout::area::{Area, closed};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
-use crate::supervisor::processes::{Processes, ThreadActivity};
 use crate::switching::{loan_words, ring};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::{AreaRow, Control};
@@ -53,8 +48,8 @@ use runtime_abi::control::{AreaRow, Control};
 /// Solo, until caches are nearly the primary's again.
 const CACHES_SETTLE_NS: u64 = 300_000;
 /// A sample is given up after this.
-const GIVE_UP_NS: u64 = 4_000_000;
-/// The same where the thread busy-waits or sleeps often: samples of its work take longer.
+pub(crate) const GIVE_UP_NS: u64 = 4_000_000;
+/// The same where the thread busy-waits: samples of its work take longer.
 const GIVE_UP_WAITING_NS: u64 = 48_000_000;
 /// The first sample with guests, after the solo sample.
 const FIRST_GUEST_SAMPLE_NS: u64 = 1_000_000;
@@ -62,12 +57,12 @@ const FIRST_GUEST_SAMPLE_NS: u64 = 1_000_000;
 const GUEST_SAMPLE_EVERY_NS: u64 = 5_000_000;
 /// The longest guest phase.
 const GUEST_PHASE_NS: u64 = 64_000_000;
-/// The same where the thread sleeps often, and its solo sample takes longer.
-const GUEST_PHASE_SLEEPS_OFTEN_NS: u64 = 128_000_000;
 /// Guest phases are longer by this factor where guests may cost what they like.
-const UNBOUNDED_FACTOR: u64 = 4;
+const UNBOUNDED_FACTOR: u64 = 16;
 /// Guests that wait for credit longer than this go home.
 const WAIT_ABOARD_NS: u64 = 5_000_000;
+/// The same where they would have no CPU at home.
+const WAIT_ABOARD_SHARED_CPU_NS: u64 = 500_000_000;
 /// The same where the primary busy-waits: its guests are soon wanted again.
 const WAIT_ABOARD_BUSY_WAITS_NS: u64 = 200_000_000;
 /// The most doubt about a lost share: where paces differ by much more, the program has turned to
@@ -113,9 +108,9 @@ pub(crate) struct ThreadPace {
     /// Ticks in a nanosecond, as the area's times were computed with.
     rate: f64,
     pub(crate) phase: Phase,
-    pub(crate) controller: SlowdownController,
+    pub(crate) contract: Contract,
     /// What it was before the thread was tried as one that busy-waits.
-    controller_before: SlowdownController,
+    contract_before: Contract,
     until: u64,
     seen_at: u64,
     ordered_at: u64,
@@ -140,13 +135,6 @@ pub(crate) struct ThreadPace {
     busy_wait_share: f64,
     /// Counts samples with guests, so that each guest's stays are timed in turn.
     pub(crate) turn: u32,
-    /// It sleeps often and shortly.
-    sleeps_often: bool,
-    /// Its CPU time up to now, in nanoseconds, as far as that is accounted for.
-    pub(crate) ran: u64,
-    pub(crate) window: SampleWindow,
-    /// What it did in the last sample, where it sleeps often.
-    pub(crate) work: Option<WindowWork>,
     /// How often single sites had been switched when its pace was last sampled.
     switched: u32,
     /// Nanoseconds that it had lent to homes, as far as they are charged.
@@ -183,10 +171,8 @@ impl Supervisor {
             pace.rate = self.clock.rate;
             area.orders.set_limits(self.page, pace.rate);
         }
-        pace.controller.limit(ring);
+        pace.contract.limit(ring);
         let spare = self.processes.has_cpus_to_spare();
-        let sleeps_often =
-            self.sleep_patterns.as_ref().map_or_else(SleepPattern::default, |all| all[slot]).often;
         let switched = self.switches.changes;
         let step = SampleStep {
             spare,
@@ -195,13 +181,12 @@ impl Supervisor {
             now: self.now,
             rate: self.clock.rate,
             area,
-            sleeps_often,
             switched,
         };
         let most = step.go(pace, self.region);
         // Where homes have a processor, their trips cost the primary nothing.
         let lends = !spare || !self.starving.is_empty();
-        let spared = if lends { pace.controller.spared(area.supervisor.guests()) } else { 0.0 };
+        let spared = if lends { pace.contract.spared(area.supervisor.guests()) } else { 0.0 };
         area.loans().allowance.store(spared as i64, Relaxed);
         let waits = area.counting.obeyed() != area.orders.order.load(Relaxed)
             && area.supervisor.slept.load(Relaxed) == 0;
@@ -210,7 +195,7 @@ impl Supervisor {
             self.busy_waiting.add(area.supervisor.cpu.load(Relaxed));
         }
         area.orders.most.store(most, Relaxed);
-        self.switches.wanted |= pace.meets_guests(area, self.now);
+        self.switches.wanted |= pace.meets_guests(area);
         self.wake_at = self.wake_at.min(pace.poll_at(self.now, spare, area.supervisor.guests.load(Relaxed)));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
@@ -238,21 +223,19 @@ pub(crate) struct SampleStep {
     pub(crate) now: u64,
     pub(crate) rate: f64,
     pub(crate) area: &'static Area,
-    /// It sleeps often and shortly.
-    sleeps_often: bool,
     /// How often single sites were switched.
     switched: u32,
 }
 
 impl ThreadPace {
     fn begin(&mut self, area: &Area, tid: i32, page: &Control, now: u64, ring: u32) {
-        let controller = SlowdownController::new(f64::from(page.max_slowdown) / 1e6, ring);
+        let contract = Contract::new(f64::from(page.max_slowdown) / 1e6, ring);
         *self = Self {
             tid,
             rate: 0.0,
             phase: Phase::Solo,
-            controller,
-            controller_before: SlowdownController::new(0.0, 0),
+            contract,
+            contract_before: Contract::new(0.0, 0),
             until: now,
             seen_at: now,
             ordered_at: now,
@@ -261,7 +244,7 @@ impl ThreadPace {
             phase_ns: 0.0,
             phase_lost_ns: 0.0,
             solo: SoloPace::default(),
-            recovery: CacheRecovery::begin_anew(now, controller.allows_all()),
+            recovery: CacheRecovery::begin_anew(now, contract.allows_all()),
             caches_short_ns: 0.0,
             busy_waits: false,
             just_turned: false,
@@ -269,10 +252,6 @@ impl ThreadPace {
             try_for: RETRY_BUSY_WAITS_NS,
             busy_wait_share: 0.0,
             turn: 0,
-            sleeps_often: false,
-            ran: 0,
-            window: SampleWindow::default(),
-            work: None,
             switched: 0,
             lent: area.loans().lent.load(Relaxed),
             loans: area.loans().times.load(Relaxed),
@@ -280,33 +259,28 @@ impl ThreadPace {
         area.orders.most.store(0, Relaxed);
     }
 
-    /// Earlier samples shall not be compared with those from now on.
-    pub(crate) fn refer_anew(&mut self, now: u64) {
-        self.solo = SoloPace::default();
-        (self.recovery, self.caches_short_ns) =
-            (CacheRecovery::begin_anew(now, self.controller.allows_all()), 0.0);
-    }
-
     /// It busy-waits from now on, or does so no more.
     fn set_busy_waits(&mut self, spins: bool, now: u64) {
         let in_vain = self.just_turned && !spins;
         (self.busy_waits, self.just_turned, self.turned_at) = (spins, true, now);
-        self.refer_anew(now);
+        self.solo = SoloPace::default();
+        (self.recovery, self.caches_short_ns) =
+            (CacheRecovery::begin_anew(now, self.contract.allows_all()), 0.0);
         if in_vain {
             self.try_for = (2 * self.try_for).min(RETRY_BUSY_WAITS_MOST_NS);
-            self.controller = self.controller_before;
+            self.contract = self.contract_before;
         } else {
-            self.controller_before = self.controller;
-            self.controller.begin_anew(spins);
+            self.contract_before = self.contract;
+            self.contract.begin_anew();
         }
     }
 
     /// Whether its yields shall be on: it may meet guests there, or is counted there. While guests
     /// wait for credit, or until its caches have come back, a yield without guests would only cost
     /// it what it runs ahead of its misses.
-    fn meets_guests(&self, area: &Area, now: u64) -> bool {
+    fn meets_guests(&self, area: &Area) -> bool {
         let waits = match self.phase {
-            Phase::Solo => !self.controller.allows(now),
+            Phase::Solo => !self.contract.allows(),
             Phase::Recovery => true,
             _ => false,
         };
@@ -318,9 +292,6 @@ impl ThreadPace {
     fn poll_at(&self, now: u64, others: bool, guests: u32) -> u64 {
         let soon = if others { POLL_SAMPLE_NS } else { POLL_SAMPLE_SHARED_CPU_NS };
         match self.phase {
-            Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample if self.sleeps_often => {
-                self.window.poll_at(now, soon)
-            }
             // A guest that boards is seen in the same round.
             Phase::Solo if guests == 0 => u64::MAX,
             Phase::SoloSample | Phase::GuestSample if self.busy_waits => now + POLL_SAMPLE_BUSY_WAITS_NS,
@@ -337,17 +308,21 @@ impl SampleStep {
         match pace.phase {
             // Where the only CPU is the one it busy-waits on, guests at home would take slices of
             // it, which delay its answers.
-            Phase::Solo
-                if pace.busy_waits && (!self.spare || self.now < pace.until + WAIT_ABOARD_BUSY_WAITS_NS) =>
-            {
-                pace.controller.ring
-            }
-            Phase::Solo if pace.controller.wants_them_home(self.now) => 0,
-            Phase::Solo if self.now < pace.until + WAIT_ABOARD_NS || pace.controller.allows(self.now) => {
-                pace.controller.ring
+            Phase::Solo if pace.busy_waits && !self.spare => pace.contract.ring,
+            Phase::Solo if self.now < pace.until + self.patience(pace) || pace.contract.allows() => {
+                pace.contract.ring
             }
             Phase::Solo => 0,
-            _ => pace.controller.ring,
+            _ => pace.contract.ring,
+        }
+    }
+
+    /// For how long guests wait aboard for credit.
+    fn patience(&self, pace: &ThreadPace) -> u64 {
+        match (pace.busy_waits, self.spare) {
+            (true, _) => WAIT_ABOARD_BUSY_WAITS_NS,
+            (false, true) => WAIT_ABOARD_NS,
+            (false, false) => WAIT_ABOARD_SHARED_CPU_NS,
         }
     }
 
@@ -360,32 +335,23 @@ impl SampleStep {
     /// From phase to phase.
     fn follow(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
         let area = self.area;
-        let mut gone = self.now.saturating_sub(pace.seen_at) as f64;
-        pace.seen_at = self.now;
-        let in_window = pace.sleeps_often
-            && matches!(pace.phase, Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample);
-        // First this, since its CPU time is exact while it sleeps.
-        let asleep = in_window && Processes::activity(area) == ThreadActivity::Asleep;
         let lent = self.lent(pace) as f64;
-        if pace.sleeps_often {
-            gone = self.ran(pace);
-        } else {
-            gone = (gone - lent).max(0.0);
-        }
+        let gone = (self.now.saturating_sub(pace.seen_at) as f64 - lent).max(0.0);
+        pace.seen_at = self.now;
         let times = area.loans().times.load(Relaxed);
         let besides = f64::from(times.wrapping_sub(core::mem::replace(&mut pace.loans, times)));
         let besides = besides * loan_words::BESIDES_NS as f64;
-        pace.controller.charge(lent + besides + self.round_ns, 1.0);
+        pace.contract.charge(lent + besides + self.round_ns, 1.0);
         page::add_number(&self.page.slowdown.lent, lent);
         page::add_number(&self.page.slowdown.lost, besides + self.round_ns);
         page::add_number(&self.page.slowdown.watched, lent);
-        if pace.switched != self.switched && pace.sleeps_often {
-            self.refer_to_other_sites(pace);
+        if core::mem::replace(&mut pace.switched, self.switched) != self.switched {
+            // Yields of other sites are not comparable.
+            pace.solo = SoloPace::default();
         }
-        pace.switched = self.switched;
         let with = area.counting.obeyed() & (GUESTS | SPINS) != 0 && area.supervisor.guests.load(Relaxed) > 0;
         if area.supervisor.slept.load(Relaxed) == 0 {
-            pace.controller.passes(gone);
+            pace.contract.passes(gone);
             page::add_number(&self.page.slowdown.watched, gone);
             if with {
                 pace.uncharged += gone;
@@ -395,7 +361,7 @@ impl SampleStep {
                 let short = gone.min(pace.caches_short_ns);
                 pace.caches_short_ns -= short;
                 let lost = 1.0 - pace.recovery.kept();
-                pace.controller.charge(short, lost);
+                pace.contract.charge(short, lost);
                 page::add_number(&self.page.slowdown.lost, short * lost);
             }
         }
@@ -404,13 +370,12 @@ impl SampleStep {
         if area.counting.obeyed() != order {
             ring::hook(area);
         }
-        let counted =
-            if in_window { self.window_is_over(pace, asleep) } else { area.counting.done() == order };
-        let give_up = if pace.busy_waits || pace.sleeps_often { GIVE_UP_WAITING_NS } else { GIVE_UP_NS };
+        let counted = area.counting.done() == order;
+        let give_up = if pace.busy_waits { GIVE_UP_WAITING_NS } else { GIVE_UP_NS };
         let given_up = self.now.saturating_sub(pace.ordered_at) > give_up;
         let guests = area.supervisor.guests.load(Relaxed);
         match pace.phase {
-            Phase::Solo if guests > 0 && self.now >= pace.until && pace.controller.allows(self.now) => {
+            Phase::Solo if guests > 0 && self.now >= pace.until && pace.contract.allows() => {
                 self.refer(pace);
             }
             Phase::SoloSample if counted || given_up => {
@@ -422,18 +387,24 @@ impl SampleStep {
                 }
                 pace.just_turned = false;
                 pace.try_for = if spins { RETRY_BUSY_WAITS_NS } else { pace.try_for };
-                let alone = self.alone(pace);
+                let alone = self.alone();
                 if let Some(mean) = alone.filter(|_| !spins) {
-                    pace.recovery.add_solo_sample(mean.ticks[0]);
-                    if pace.recovery.is_due(self.now) {
+                    let ticks = mean.ticks[0];
+                    let asked = pace.solo.is_slower(ticks * pace.recovery.kept())
+                        && pace.recovery.ask(self.now, ticks);
+                    if !asked {
+                        pace.recovery.add_solo_sample(ticks);
+                    }
+                    if asked || pace.recovery.is_due(self.now) {
                         pace.recovery.begin(self.now);
                         return self.rest(pace);
                     }
                 }
-                pace.solo.add_sample(alone, pace.sleeps_often);
+                pace.solo.add_sample(alone, false);
                 let weight = if pace.solo.samples() > 1 { 0.125 } else { 1.0 };
                 pace.busy_wait_share +=
                     (self.area.counting.busy_wait_share() - pace.busy_wait_share) * weight;
+                pace.contract.choose(self.now);
                 self.look(pace, region);
                 pace.phase_began = self.now;
             }
@@ -446,20 +417,20 @@ impl SampleStep {
                 if slept {
                     pace.recovery.put_off(self.now);
                 }
-                if slept || pace.recovery.add_sample(self.now, self.alone(pace).map(|mean| mean.ticks[0])) {
+                if slept || pace.recovery.add_sample(self.now, self.alone().map(|mean| mean.ticks[0])) {
                     self.leave_alone(pace);
-                    pace.caches_short_ns = 0.0;
-                    pace.controller
-                        .owes((1.0 - pace.recovery.kept()) * cache_recovery::CACHES_SHORT_NS as f64);
+                    // The next sample begins anew: with the caches back, and this work.
+                    (pace.caches_short_ns, pace.solo) = (0.0, SoloPace::default());
+                    let kept = pace.recovery.kept();
+                    pace.contract.owes((1.0 - kept) * cache_recovery::CACHES_SHORT_NS as f64);
                 } else {
                     self.rest(pace);
                 }
             }
             Phase::GuestSample if counted || given_up => self.looked(pace, region),
             Phase::Guests if self.now >= pace.until => {
-                let factor = if pace.controller.allows_all() { UNBOUNDED_FACTOR } else { 1 };
-                let phase = if pace.sleeps_often { GUEST_PHASE_SLEEPS_OFTEN_NS } else { GUEST_PHASE_NS };
-                if self.now.saturating_sub(pace.phase_began) > factor * phase {
+                let factor = if pace.contract.allows_all() { UNBOUNDED_FACTOR } else { 1 };
+                if self.now.saturating_sub(pace.phase_began) > factor * GUEST_PHASE_NS {
                     self.leave_alone(pace);
                 } else if guests == 0 {
                     pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
@@ -482,12 +453,6 @@ impl SampleStep {
 
     /// Orders a sample without guests.
     fn refer(&self, pace: &mut ThreadPace) {
-        let naps = self.sleeps_often && !pace.busy_waits;
-        if naps != pace.sleeps_often {
-            pace.sleeps_often = naps;
-            pace.refer_anew(self.now);
-            self.ran(pace);
-        }
         self.order(pace, ALONE | COUNTING);
         pace.phase = Phase::SoloSample;
     }
@@ -509,10 +474,8 @@ impl SampleStep {
     fn order(&self, pace: &mut ThreadPace, what: u32) {
         let what = match what & COUNTING {
             COUNTING if pace.busy_waits => what | WAITS,
-            COUNTING if pace.sleeps_often => what | NAPS,
             _ => what,
         };
-        (pace.window, pace.work) = (SampleWindow::default(), None);
         self.area.orders.give(what);
         pace.ordered_at = self.now;
         ring::hook(self.area);
@@ -527,16 +490,8 @@ impl SampleStep {
     }
 
     /// Its pace in the solo sample.
-    fn alone(&self, pace: &ThreadPace) -> Option<PaceMean> {
-        if pace.sleeps_often {
-            let ticks = pace.work.and_then(WindowWork::pace)?;
-            return Some(PaceMean { ticks: [ticks; 2], error: 0.0 });
-        }
-        if self.is_obeyed() {
-            self.mean(row::PLAIN, self.area.counting.lap(false)).filter(|_| self.are_enough())
-        } else {
-            None
-        }
+    fn alone(&self) -> Option<PaceMean> {
+        self.mean(row::PLAIN, self.area.counting.lap(false)).filter(|_| self.is_obeyed() && self.are_enough())
     }
 
     /// The mean of a row of samples of `lap` yields each.

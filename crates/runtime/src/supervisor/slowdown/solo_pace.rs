@@ -10,6 +10,8 @@ use super::samples::PaceMean;
 
 /// Samples that differ by a larger share are of other work.
 const OTHER_WORK: f64 = 0.3;
+/// A sample that takes this many times as long is no chance.
+const FAR_SLOWER: f64 = 2.0;
 /// The weight of the latest sample in the mean.
 const LATEST_WEIGHT: f64 = 0.25;
 
@@ -24,6 +26,12 @@ pub(crate) struct SoloPace {
 impl SoloPace {
     pub(crate) fn mean(&self) -> Option<PaceMean> {
         self.mean
+    }
+
+    /// Whether a sample is slower by far: guests displaced what the thread had in its caches, or it
+    /// has turned to other work.
+    pub(crate) fn is_slower(&self, ticks: f64) -> bool {
+        self.mean.is_some_and(|mean| ticks > FAR_SLOWER * mean.ticks[0])
     }
 
     /// How many samples it is the mean of.

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::counting::count::{self, row};
 use crate::layout::page;
-use crate::supervisor::slowdown::controller::SampleVerdict;
 use crate::supervisor::slowdown::long_stays::are_too_long;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::trip;
@@ -18,13 +17,8 @@ impl SampleStep {
         let area = self.area;
         pace.phase = Phase::Guests;
         pace.until = self.now + GUEST_SAMPLE_EVERY_NS;
-        let gone = area.supervisor.slept.load(Relaxed) != 0 || area.supervisor.guests.load(Relaxed) == 0;
-        if gone && pace.work.is_none() {
+        if area.supervisor.slept.load(Relaxed) != 0 || area.supervisor.guests.load(Relaxed) == 0 {
             return; // then no guest cost anything
-        }
-        if pace.sleeps_often {
-            let (lost, doubt, compared) = self.lost_by_work(pace);
-            return self.conclude(pace, region, lost, doubt, compared);
         }
         let waited = self.now.saturating_sub(pace.ordered_at).max(1) as f64;
         // Guests that cannot be compared cost at most what they may stay, each time.
@@ -51,7 +45,7 @@ impl SampleStep {
             (_, None) if pace.busy_waits => (1.0 - self.area.counting.busy_wait_share(), 0.0, false),
             // Yields are suddenly frequent: a solo sample first.
             (None, Some(_)) => {
-                pace.controller.charge(pace.uncharged, 1.0);
+                pace.contract.charge(pace.uncharged, 1.0);
                 self.note(pace, 1.0, 0.0, false);
                 return self.leave_alone(pace);
             }
@@ -81,32 +75,21 @@ impl SampleStep {
         } else {
             lost
         };
-        pace.controller.charge(pace.uncharged, strain);
+        pace.contract.charge(pace.uncharged, strain);
         self.note(pace, lost, doubt, compared);
-        let suspect = self.judge(region);
+        self.judge(region);
         if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
             match self.guests(region).next() {
                 Some(home) if area.supervisor.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
-                _ => pace.controller.make_shorter(self.now),
+                _ => pace.contract.make_shorter(),
             }
         }
-        match pace.controller.sample(self.now, strain) {
-            SampleVerdict::GoOn => {
-                // Samples of work take longer, and there is no other measure.
-                let first = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
-                let soon = pace.busy_waits || pace.sleeps_often || first;
-                pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
-            }
-            SampleVerdict::Wait => self.leave_alone(pace),
-            SampleVerdict::Hopeless => {
-                self.leave_alone(pace);
-                let guests = area.supervisor.guests.load(Relaxed);
-                let alone = || self.guests(region).next().filter(|_| guests == 1);
-                if let Some(home) = suspect.or_else(alone) {
-                    self.ban(home, trip::SLOWED);
-                    pace.controller.try_others();
-                }
-            }
+        if pace.contract.sample(self.now, area.supervisor.guests.load(Relaxed), strain) {
+            // Samples of work take longer, and there is no other measure.
+            let soon = pace.busy_waits || self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
+            pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
+        } else {
+            self.leave_alone(pace);
         }
     }
 

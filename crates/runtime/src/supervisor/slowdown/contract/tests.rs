@@ -1,4 +1,4 @@
-//! Simulated primaries and guests in which the controller must keep its promise.
+//! Simulated primaries and guests in which a contract must be kept.
 
 use super::*;
 use crate::supervisor::slowdown::samples::PaceMean;
@@ -7,46 +7,37 @@ use crate::supervisor::slowdown::solo_pace::SoloPace;
 /// A primary that loses a share of its time by the number of its guests, and the supervisor's
 /// way of looking at it: a check every 5 ms, a time alone of 0.8 ms every 64 ms. Returns by how
 /// much it became slower, the mean length of its ring, and the share of time with guests.
-fn live(slowdown: f64, longest: u32, seconds: f64, cost: impl FnMut(f64, u32) -> f64) -> (f64, f64, f64) {
-    live_with([5e5, 5e6, 8e5], slowdown, longest, seconds, cost)
-}
-
-/// The same where the first look with guests takes so long, each other, and one alone.
-fn live_with(
-    looks: [f64; 3],
-    slowdown: f64,
-    longest: u32,
-    seconds: f64,
-    mut cost: impl FnMut(f64, u32) -> f64,
-) -> (f64, f64, f64) {
-    let mut controller = SlowdownController::new(slowdown, longest);
+fn live(slowdown: f64, longest: u32, seconds: f64, mut cost: impl FnMut(f64, u32) -> f64) -> (f64, f64, f64) {
+    let mut contract = Contract::new(slowdown, longest);
     let (mut lost, mut guests, mut with, mut now) = (0.0, 0.0, 0.0, 0.0);
     let end = seconds * 1e9;
     let mut noise = 1_u64;
     while now < end {
         let mut step = 4e5;
-        if controller.allows(now as u64) {
-            let mut check = looks[0]; // the first comes soon
+        if contract.allows() {
+            contract.choose(now as u64);
+            let mut check = 5e5; // the first comes soon
             let mut phase = 0.0;
             loop {
-                let share = cost(now, controller.ring);
+                let share = cost(now, contract.ring);
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let seen = share + ((noise >> 40) as f64 / f64::from(1 << 24) - 0.5) * 0.06;
-                controller.passes(check);
-                controller.charge(check, seen.clamp(-0.5, 1.0));
+                contract.passes(check);
+                contract.charge(check, seen.clamp(-0.5, 1.0));
                 lost += check * share;
-                guests += check * f64::from(controller.ring);
+                guests += check * f64::from(contract.ring);
                 with += check;
                 now += check;
                 phase += check;
-                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || phase > 6.4e7 || now >= end {
+                let goes_on = contract.sample(now as u64, contract.ring, seen);
+                if !goes_on || phase > 6.4e7 || now >= end {
                     break;
                 }
-                check = looks[1];
+                check = 5e6;
             }
-            step = looks[2];
+            step = 8e5;
         }
-        controller.passes(step);
+        contract.passes(step);
         now += step;
     }
     (lost / (now - lost), guests / with.max(1.0), with / now)
@@ -56,7 +47,7 @@ fn live_with(
 /// phase is compared with its pace alone as far as that is known. Returns by how much it became
 /// slower, and how many guests it had, in the mean of all time.
 fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64, f64) {
-    let (mut controller, mut reference) = (SlowdownController::new(slowdown, longest), SoloPace::default());
+    let (mut contract, mut reference) = (Contract::new(slowdown, longest), SoloPace::default());
     let (mut lost, mut guests, mut now) = (0.0, 0.0, 0.0);
     let mut state = 1_u64;
     let mut look = |ticks: f64| {
@@ -70,27 +61,29 @@ fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64
         ticks * (1.0 + 0.08 * 1.41 * sum)
     };
     while now < 20e9 {
-        if controller.allows(now as u64) {
+        if contract.allows() {
             let own = look(1.0);
             reference.add_sample(Some(PaceMean { ticks: [own; 2], error: 0.0 }), false);
             let own = reference.mean().expect("a look").ticks[0];
+            contract.choose(now as u64);
             let (mut phase, mut step) = (0.0, 5e5);
             loop {
-                let share = cost(controller.ring);
+                let share = cost(contract.ring);
                 let seen = 1.0 - own / look(1.0 / (1.0 - share));
-                controller.passes(step);
-                controller.charge(step, seen);
+                contract.passes(step);
+                contract.charge(step, seen);
                 lost += step * share;
-                guests += step * f64::from(controller.ring);
+                guests += step * f64::from(contract.ring);
                 now += step;
                 phase += step;
-                if controller.sample(now as u64, seen) != SampleVerdict::GoOn || phase > 6.4e7 {
+                let goes_on = contract.sample(now as u64, contract.ring, seen);
+                if !goes_on || phase > 6.4e7 {
                     break;
                 }
                 step = if phase < 5e6 { 1e6 } else { 5e6 };
             }
         }
-        controller.passes(1.5e6);
+        contract.passes(1.5e6);
         now += 1.5e6;
     }
     (lost / (now - lost), guests / now)
@@ -114,21 +107,7 @@ fn a_guest_that_costs_everything_stays_within_the_promise() {
     for slowdown in [0.01, 0.05, 0.2] {
         let (slower, _, with) = live(slowdown, 1, 5.0, |_, _| 0.999);
         assert!(slower < slowdown, "{slower} of {slowdown}");
-        assert!(with < 0.02, "hopeless guests are tried seldom: {with}");
-    }
-}
-
-#[test]
-fn the_promise_holds_where_each_look_takes_long() {
-    // Of one that sleeps often: from one nap to another.
-    let looks = [6e6; 3];
-    for slowdown in [0.01, 0.05, 0.2] {
-        let (slower, _, with) = live_with(looks, slowdown, 4, 20.0, |_, _| 0.999);
-        assert!(slower < slowdown && with < 0.03, "{slower} of {slowdown}: {with}");
-        let (slower, ring, with) =
-            live_with(looks, slowdown, 8, 20.0, |_, ring| 0.2 * slowdown * f64::from(ring));
-        assert!(slower < slowdown, "{slower} of {slowdown}");
-        assert!(ring * with > 2.0, "{slowdown}: {ring} {with}");
+        assert!(with < slowdown, "they have what may be lost, and no more: {with}");
     }
 }
 
@@ -137,7 +116,7 @@ fn a_ring_that_is_too_long_is_made_shorter() {
     // Each guest costs a percent: four are what 5 % allow.
     let (slower, ring, with) = live(0.05, 16, 10.0, |_, ring| 0.01 * f64::from(ring));
     assert!(slower < 0.05, "{slower}");
-    assert!((2.0..7.0).contains(&ring) && with > 0.8, "{ring} {with}");
+    assert!((2.0..7.0).contains(&ring) && ring * with > 3.9, "{ring} {with}");
 }
 
 #[test]
@@ -145,34 +124,6 @@ fn one_guest_that_costs_too_much_takes_turns_with_none() {
     let (slower, ring, with) = live(0.05, 1, 10.0, |_, _| 0.3);
     assert!(slower < 0.055, "{slower}");
     assert!(ring < 1.5 && (0.05..0.3).contains(&with), "{ring} {with}");
-}
-
-#[test]
-fn where_answers_are_waited_for_one_guest_that_costs_far_too_much_is_out_for_longer_and_longer() {
-    let mut controller = SlowdownController::new(0.05, 4);
-    controller.begin_anew(true);
-    controller.passes(1e9);
-    let mut outs = Vec::new();
-    let mut now = 0;
-    for _ in 0..60 {
-        now += 5_000_000;
-        if controller.wants_them_home(now) {
-            continue;
-        }
-        // Credit there is enough of: it would pay for all of this.
-        if controller.sample(now, 0.2) == SampleVerdict::Wait {
-            outs.push((controller.home_until - now) / 1_000_000);
-        }
-    }
-    assert_eq!(controller.ring, 1);
-    assert_eq!(outs[..2], [50, 100]);
-    // Cheap again, they stay.
-    now = controller.home_until;
-    for _ in 0..40 {
-        now += 5_000_000;
-        assert_eq!(controller.sample(now, 0.01), SampleVerdict::GoOn);
-    }
-    assert!(controller.ring > 1);
 }
 
 #[test]
@@ -252,33 +203,14 @@ fn nothing_is_allowed_where_nothing_may_be_lost() {
 
 #[test]
 fn homes_get_what_the_next_guest_phase_does_not_need() {
-    let mut controller = SlowdownController::new(0.1, 1);
-    let nothing = |controller: &SlowdownController| controller.spared(0) + controller.spared(1) <= 0.0;
-    assert!(nothing(&controller));
-    controller.passes(CREDIT_NS);
-    let credit = controller.share * CREDIT_NS;
-    let spared = credit - controller.phase_need();
-    assert!((controller.spared(1) - spared).abs() < 1.0);
-    assert!((controller.spared(0) - spared / 2.0).abs() < 1.0, "nobody is aboard");
-    controller.charge(credit, 2.0);
-    assert!(nothing(&controller), "in debt");
-    controller.begin_anew(true);
-    controller.passes(CREDIT_NS);
-    controller.passes(CREDIT_NS);
-    assert!(nothing(&controller), "answers matter");
-}
-
-#[test]
-fn absences_are_stretched_only_while_little_is_lost() {
-    let costs = |slowdown: f64, lost: f64, seconds: f64| {
-        let mut controller = SlowdownController::new(slowdown, 1);
-        controller.passes(seconds * 1e9);
-        for now in 1..6 {
-            controller.sample(now, lost);
-        }
-        controller.costs()
-    };
-    assert_eq!(costs(0.1, 0.02, 1.0), Costs::Little);
-    assert_eq!(costs(0.1, 0.02, 0.1), Costs::Enough, "credit is not there yet");
-    assert_eq!(costs(0.1, 0.2, 0.1), Costs::TooMuch);
+    let mut contract = Contract::new(0.1, 1);
+    let nothing = |contract: &Contract| contract.spared(0) + contract.spared(1) <= 0.0;
+    assert!(nothing(&contract));
+    contract.passes(CREDIT_NS);
+    let credit = contract.share * CREDIT_NS;
+    let spared = credit - contract.phase_needs();
+    assert!((contract.spared(1) - spared).abs() < 1.0);
+    assert!((contract.spared(0) - spared / 2.0).abs() < 1.0, "nobody is aboard");
+    contract.charge(credit, 2.0);
+    assert!(nothing(&contract), "in debt");
 }
