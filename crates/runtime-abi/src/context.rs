@@ -11,13 +11,9 @@ pub const RSP: i32 = 0x10;
 pub const FS: i32 = 0x18;
 /// `lahf` in bits 8 to 15, `seto` in bits 0 to 7.
 pub const FLAGS: i32 = 0x20;
-/// In a thread's own context: the context to go on with while it busy-waits; itself where none is
-/// to run then. In a guest: the context that follows it at its site yields; itself while these are
-/// off.
+/// In a primary's own context: the context to go on with while it busy-waits; itself where none is
+/// to run then.
 pub const SPIN: i32 = 0x28;
-/// What the context's budget is set to: 32 bits, where the slot of the stack pointer would be,
-/// which has a word of its own. The runtime's.
-pub const QUANTUM: i32 = slot(4);
 /// From here to [`vector`]`(0)` everything is the runtime's.
 pub const RUNTIME: i32 = 0x30;
 /// Bytes of a context in front of its address.

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -405,8 +405,6 @@ pub struct Control {
     pub max_slowdown: u32,
     /// What a switch at a yield takes, in picoseconds: it is in what gauges say of a turn.
     pub switch_ps: u64,
-    /// What guests' budgets are set to, in cycles by static estimate.
-    pub quantum: u32,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.

@@ -145,8 +145,6 @@ pub struct Harvest {
     pub inherited: Inherited,
     /// What a switch at a yield takes.
     pub switch: Duration,
-    /// What guests' budgets are set to, in cycles by static estimate.
-    pub quantum: u32,
 }
 
 impl Harvest {
@@ -163,7 +161,6 @@ impl Harvest {
             outlive_launcher: false,
             inherited: Inherited::default(),
             switch: Duration::ZERO,
-            quantum: twin::Bounds::default().quantum,
         }
     }
 }

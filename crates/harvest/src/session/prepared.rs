@@ -138,7 +138,6 @@ impl Prepared {
         harvest.homes = homes;
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
-        harvest.quantum = self.plan.bounds.quantum;
         for wanted in &self.participants.scavengers {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();

@@ -93,7 +93,7 @@ pub(super) fn leads_to_label(
         return Err("jumps to what is no label's twin");
     };
     let own = state.lost(jump.live, terms.vector_bytes) == 0 && state.current == Value::Context;
-    if !own || state.facts.owes_switch {
+    if !own {
         return Err("jumps to a label with something else than the program left");
     }
     if terms.scavenger && (!state.facts.budget || jump.is_label && !state.facts.met) {

@@ -348,9 +348,6 @@ impl Work<'_, '_> {
         if self.terms.scavenger && !state.facts.budget {
             self.wrong(Rule::Yields, item, "continues without setting the budget");
         }
-        if state.facts.owes_switch {
-            self.wrong(Rule::Yields, item, "sets the budget for a switch that does not follow");
-        }
         let most = if self.terms.scavenger { 2 } else { 1 };
         if done.yields - done.spins > most || done.spins > 1 {
             self.wrong(Rule::Yields, item, "more yields than one place may have");

@@ -35,10 +35,6 @@ pub(crate) enum Op {
     StoreArea(Word, General),
     /// `mov dword gs:[BUDGET], number`
     SetBudget(u32),
-    /// `mov dword gs:[BUDGET], r`
-    SetBudgetTo(General),
-    /// `mov r32, [base + QUANTUM]`
-    LoadQuantum(General, General),
     /// `sub dword gs:[BUDGET], number`
     Charge(u32),
     /// `dec qword gs:[PASSES]`
@@ -143,15 +139,6 @@ pub(crate) fn op(insn: &Instruction) -> Option<Op> {
         Code::Mov_rm64_r64 => Some(Op::Copy(number(insn.op0_register())?, number(insn.op1_register())?)),
         Code::Mov_rm32_imm32 if in_area(insn) == Some(area::BUDGET) => {
             Some(Op::SetBudget(insn.immediate32()))
-        }
-        Code::Mov_rm32_r32 if in_area(insn) == Some(area::BUDGET) => {
-            let from = insn.op1_register();
-            from.is_gpr32().then(|| Op::SetBudgetTo(from.number() as u8))
-        }
-        Code::Mov_r32_rm32 if insn.op1_kind() == OpKind::Memory => {
-            let (base, displacement) = plain(insn)?;
-            let to = insn.op0_register().number() as u8;
-            (displacement == context::QUANTUM).then_some(Op::LoadQuantum(to, base))
         }
         Code::Sub_rm32_imm8 | Code::Sub_rm32_imm32 if in_area(insn) == Some(area::BUDGET) => {
             Some(Op::Charge(insn.immediate(1) as u32))
@@ -324,8 +311,6 @@ mod tests {
             Some(Op::Switch { sets: Some(15), to: 0x1000 })
         );
         assert_eq!(of(&[0x3d, 0, 1, 0, 0]), Some(Op::Switch { sets: None, to: 0x1105 }));
-        assert_eq!(of(&[0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0]), Some(Op::SetBudgetTo(1)));
-        assert_eq!(of(&[0x8b, 0x48, 0xa0]), Some(Op::LoadQuantum(1, 0)));
         assert_eq!(of(&[0x48, 0x3b, 0x49, 0]), Some(Op::Compare(1, 1, 0)));
         assert_eq!(of(&[0x48, 0x39, 0xf1]), Some(Op::CompareBoth(1, 6)));
         assert_eq!(of(&[0x48, 0x63, 0x0c, 0x88]), Some(Op::LoadDistance { to: 1, base: 0, index: 1 }));
@@ -343,8 +328,8 @@ mod tests {
             &[0x48, 0x63, 0x4c, 0x88, 4],                   // movsxd rcx, dword [rax+rcx*4+4]
             &[0x48, 0x63, 0x0c, 0xc8],                      // movsxd rcx, dword [rax+rcx*8]
             &[0x48, 0x85, 0xc1],                            // test rcx, rax
-            &[0x65, 0x89, 0x0c, 0x25, 0x2c, 0, 0, 0],       // mov gs:[0x2c], ecx
-            &[0x8b, 0x48, 0xa8],                            // mov ecx, [rax-0x58]
+            &[0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0],       // mov gs:[BUDGET], ecx
+            &[0x8b, 0x48, 0xa0],                            // mov ecx, [rax-0x60]
             &[0x65, 0x80, 0x3c, 0x25, 0x2d, 0, 0, 0, 0],    // cmp byte gs:[0x2d], 0
             &[0x66, 0xb8, 0, 0],                            // mov ax, 0
             &[0x40, 0xb8, 0, 0, 0, 0], // mov eax, 0, with a prefix that would not be that of a jump alone

@@ -155,12 +155,6 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// There was a yield before, or must be one behind.
-fn set_budget(state: &mut State) {
-    state.facts.owes_switch |= !state.facts.may_set;
-    state.facts.budget = true;
-}
-
 struct Runner<'r> {
     code: &'r Code<'r>,
     terms: &'r Terms,
@@ -252,14 +246,7 @@ impl Runner<'_> {
         let scavenger = self.terms.scavenger;
         let general = |number: General| usize::from(number);
         match op {
-            Op::SetBudget(_)
-            | Op::SetBudgetTo(_)
-            | Op::LoadQuantum(..)
-            | Op::Charge(_)
-            | Op::TestGuest
-            | Op::Leave
-                if !scavenger =>
-            {
+            Op::SetBudget(_) | Op::Charge(_) | Op::TestGuest | Op::Leave if !scavenger => {
                 return Err("an instruction for scavengers only");
             }
             Op::Sum { .. } | Op::Subtract(..) | Op::CompareNumber(..)
@@ -271,11 +258,10 @@ impl Runner<'_> {
                 return Err("an instruction for scavengers only");
             }
             Op::CompareBoth(a, b) => {
-                state.flags = match (state.general[general(a)], state.general[general(b)]) {
-                    (Value::Next, Value::Context) => Flags::Alone,
-                    (Value::Spin, Value::Context) => Flags::Unspun,
-                    _ => return Err("does not compare the next context with the current one"),
-                };
+                if (state.general[general(a)], state.general[general(b)]) != (Value::Next, Value::Context) {
+                    return Err("does not compare the next context with the current one");
+                }
+                state.flags = Flags::Alone;
             }
             Op::LoadArea(to, word) => {
                 let value = match word {
@@ -297,22 +283,15 @@ impl Runner<'_> {
                 }
             }
             Op::SetBudget(number) => {
-                if number != budget_alone(self.terms.quantum) {
+                let right = match (state.facts.switched, state.facts.alone) {
+                    (true, false) => self.terms.quantum,
+                    (false, true) => budget_alone(self.terms.quantum),
+                    _ => return Err("sets the budget without a yield before"),
+                };
+                if number != right {
                     return Err("sets the budget to another value than the quantum asks for");
                 }
-                set_budget(&mut state);
-            }
-            Op::SetBudgetTo(from) => {
-                if state.general[general(from)] != Value::Quantum {
-                    return Err("sets the budget to another value than the context's quantum");
-                }
-                set_budget(&mut state);
-            }
-            Op::LoadQuantum(to, base) => {
-                if state.general[general(base)] != Value::Context {
-                    return Err("reads memory that is not the context's");
-                }
-                set(&mut state, to, Value::Quantum)?;
+                state.facts.budget = true;
             }
             Op::Charge(number) => {
                 if i32::try_from(number).is_ok_and(|number| number > 0) && self.done.charge.is_none() {
@@ -357,7 +336,7 @@ impl Runner<'_> {
             Op::TestGuest => state.flags = Flags::Home,
             Op::Copy(to, from) => {
                 let value = state.general[general(from)];
-                let held = value.is_turn() && scavenger;
+                let held = value == Value::Next && scavenger;
                 if value != Value::Context && !held {
                     return Err("copies a value that is not the current context");
                 }
@@ -368,6 +347,9 @@ impl Runner<'_> {
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
                     return Err("an instruction for scavengers only");
                 }
+                if scavenger && value == Value::Spin {
+                    return Err("an instruction for primaries only");
+                }
                 set(&mut state, to, value)?;
             }
             Op::Store(base, displacement, from) => store(&mut state, base, displacement, from)?,
@@ -376,7 +358,7 @@ impl Runner<'_> {
                 state.flags = match field(displacement) {
                     _ if both != (Value::Context, Value::Context) => Flags::Anything,
                     Some(Field::Next) => Flags::Alone,
-                    Some(Field::Spin) => Flags::Unspun,
+                    Some(Field::Spin) if !scavenger => Flags::Unspun,
                     _ => Flags::Anything,
                 };
                 if state.flags == Flags::Anything {
@@ -475,21 +457,18 @@ impl Runner<'_> {
                         "does not jump to the next context's resume address, or has not made it current",
                     );
                 }
+                // Handlers run in a context without slots, which nobody may save to: also a guest
+                // asks for another one.
                 let asked = match to {
                     Value::Spin => state.facts.spun,
-                    Value::Next => state.facts.turn,
-                    _ => false,
+                    _ if scavenger => state.facts.others,
+                    _ => state.facts.turn,
                 };
-                if !asked && (!scavenger || to == Value::Spin) {
+                if !asked {
                     return Err("switches without testing whether to skip the switch");
                 }
-                // Handlers run in a context without slots, which nobody may save to.
-                if !state.facts.asked {
-                    return Err("switches without asking for another context");
-                }
                 let rip = state.kept.rip.ok_or("switches without storing a resume address")?;
-                // A guest's turns are all alike.
-                let is_spin = !scavenger && to == Value::Spin;
+                let is_spin = to == Value::Spin;
                 self.done.yields += 1;
                 self.done.spins += u32::from(is_spin);
                 let resume = self.code.parts[rip.part].1 + u64::from(rip.at);
@@ -535,18 +514,15 @@ impl Runner<'_> {
         match (when, state.flags) {
             (When::Always, _) => return self.wait(to, taken),
             (When::Equal, Flags::Alone) => {
-                (taken.facts.met, taken.facts.may_set) = (true, true);
-                taken.facts.owes_switch = false;
-                state.facts.asked = true;
+                (taken.facts.met, taken.facts.alone) = (true, true);
                 state.facts.others = true;
             }
             (When::NotEqual, Flags::Alone) => {
-                (taken.facts.others, taken.facts.asked) = (true, true);
-                (state.facts.met, state.facts.may_set) = (true, true);
-                state.facts.owes_switch = false;
+                taken.facts.others = true;
+                (state.facts.met, state.facts.alone) = (true, true);
             }
-            (When::Equal, Flags::Unspun) => (state.facts.spun, state.facts.asked) = (true, true),
-            (When::NotEqual, Flags::Unspun) => (taken.facts.spun, taken.facts.asked) = (true, true),
+            (When::Equal, Flags::Unspun) => state.facts.spun = true,
+            (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
             // It passes by only while no guest takes part.
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {

@@ -57,12 +57,8 @@ pub(crate) enum Value {
     Context,
     /// The next one of its ring.
     Next,
-    /// The context that it names for busy-waiting; of a guest: for its sites.
+    /// The context that it names for busy-waiting.
     Spin,
-    /// One of these two: only guests have it.
-    NextOrSpin,
-    /// What the context's budget is to be set to.
-    Quantum,
     /// An address in the piece itself.
     Here(PieceSpot),
     /// The first byte of the twins.
@@ -166,14 +162,10 @@ pub(crate) struct Facts {
     pub(crate) met: bool,
     /// The budget is not used up, and it is this context's.
     pub(crate) budget: bool,
-    /// There was a yield, or nobody to yield to.
-    pub(crate) may_set: bool,
-    /// The budget was set for a context to switch to, and no switch was made yet.
-    pub(crate) owes_switch: bool,
+    /// Nobody else is in the ring.
+    pub(crate) alone: bool,
     /// Another context is in the ring.
     pub(crate) others: bool,
-    /// Another context was asked for, and found: in the ring, or named by SPIN.
-    pub(crate) asked: bool,
     /// It is a yield's turn that is not passed by.
     pub(crate) turn: bool,
     /// Another context is named for busy-waiting.
@@ -185,7 +177,7 @@ pub(crate) struct Facts {
 impl Value {
     /// A context that a yield may go on to.
     pub(crate) fn is_turn(self) -> bool {
-        matches!(self, Self::Next | Self::Spin | Self::NextOrSpin)
+        matches!(self, Self::Next | Self::Spin)
     }
 }
 
@@ -210,10 +202,8 @@ impl State {
                 returns: false,
                 met: false,
                 budget: true,
-                may_set: false,
-                owes_switch: false,
+                alone: false,
                 others: false,
-                asked: false,
                 turn: false,
                 spun: false,
                 switched: false,
@@ -234,20 +224,15 @@ impl State {
         state.facts.met = true;
         // What others have left of it is never more than it is set to.
         state.facts.budget = self.facts.budget;
-        state.facts.may_set = true;
         state.facts.switched = true;
         state
     }
 
     /// What holds where this way and another one meet.
     pub(crate) fn meet(&mut self, other: &Self) {
-        // What SPIN names is a turn only where it was seen to be another context.
-        let spun = [self.facts.spun, other.facts.spun];
         let keep = |value: &mut Value, other: Value| {
             if *value != other {
-                let both = [(*value, spun[0]), (other, spun[1])];
-                let turn = both.iter().all(|&(it, spun)| it.is_turn() && (it != Value::Spin || spun));
-                *value = if turn { Value::NextOrSpin } else { Value::Anything };
+                *value = Value::Anything;
             }
         };
         for (value, &other) in self.general.iter_mut().zip(&other.general) {
@@ -280,13 +265,11 @@ impl State {
         facts.returns &= others.returns;
         facts.met &= others.met;
         facts.budget &= others.budget;
-        facts.may_set &= others.may_set;
-        facts.owes_switch |= others.owes_switch;
+        facts.alone &= others.alone;
         facts.others &= others.others;
-        facts.asked &= others.asked;
         facts.turn &= others.turn;
         facts.spun &= others.spun;
-        facts.switched |= others.switched;
+        facts.switched &= others.switched;
     }
 
     /// More is known of what general registers hold.

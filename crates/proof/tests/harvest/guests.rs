@@ -3,7 +3,7 @@
 use crate::Wrong;
 use crate::pieces::{LEAD, Piece, add, fill};
 use gleaner_proof::Rule::{Aboard, Bounds, Calls, Copy, ThreadLocal, Yields};
-use iced_x86::{FlowControl, Mnemonic, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
 
 /// Takes away all that is inserted, but for what prefetches: those would be missed by another rule.
 fn emptied(piece: &Piece, new: &mut [u8]) -> Option<()> {
@@ -254,6 +254,51 @@ pub(crate) const ALL: &[Wrong] = &[
     }),
     wrong!("a budget never set again", Yields, |piece, new| {
         let (at, size) = piece.find("mov dword ptr gs:[28h]")?;
+        fill(&mut new[at..at + size]);
+        Some(())
+    }),
+    wrong!("a budget never set again where nobody else is", Yields, |piece, new| {
+        let (at, size) = piece.nth("mov dword ptr gs:[28h]", 1)?;
+        fill(&mut new[at..at + size]);
+        Some(())
+    }),
+    wrong!("what is for a context alone, behind a switch", Yields, |piece, new| {
+        let ((at, size), (alone, _)) =
+            (piece.find("mov dword ptr gs:[28h]")?, piece.nth("mov dword ptr gs:[28h]", 1)?);
+        new.copy_within(alone..alone + size, at);
+        Some(())
+    }),
+    wrong!("a quantum where nobody else is", Yields, |piece, new| {
+        let ((at, size), (alone, _)) =
+            (piece.find("mov dword ptr gs:[28h]")?, piece.nth("mov dword ptr gs:[28h]", 1)?);
+        new.copy_within(at..at + size, alone);
+        Some(())
+    }),
+    wrong!("a budget set too high where nobody else is", Yields, |piece, new| {
+        let (at, size) = piece.nth("mov dword ptr gs:[28h]", 1)?;
+        add(new, at + size - 4, 4, 1);
+        Some(())
+    }),
+    wrong!("a budget set by a register", Yields, |piece, new| {
+        let (at, size) = piece.find("mov dword ptr gs:[28h]")?;
+        fill(&mut new[at..at + size]);
+        new[at..at + 8].copy_from_slice(&[0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0]);
+        Some(())
+    }),
+    wrong!("gives way to what SPIN names", Yields, |piece, new| {
+        let is_it = |insn: &Instruction| insn.code() == Code::Cmp_rm64_r64;
+        let load = piece.inserted.windows(2).find(|two| is_it(&two[1])).map(|two| two[0])?;
+        new[piece.place(&load) + load.len() - 1] = 0x28;
+        Some(())
+    }),
+    wrong!("asks for what SPIN names", Yields, |piece, new| {
+        let insn = piece.inserted.iter().find(|insn| insn.code() == Code::Cmp_r64_rm64)?;
+        new[piece.place(insn) + insn.len() - 1] = 0x28;
+        Some(())
+    }),
+    wrong!("gives way although nobody else is there", Yields, |piece, new| {
+        piece.find("prefetch")?;
+        let (at, size) = piece.find("je")?;
         fill(&mut new[at..at + size]);
         Some(())
     }),

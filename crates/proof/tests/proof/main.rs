@@ -11,6 +11,5 @@ mod label_jumps;
 mod prefetch;
 mod restartable;
 mod return_addresses;
-mod sites_off;
 mod tails;
 mod trace;

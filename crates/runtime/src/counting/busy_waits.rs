@@ -21,8 +21,7 @@ use crate::counting::area_words::{SAMPLES, row};
 use crate::counting::order::SPINS;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
-use crate::switching::links;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A piece of work is longer than [`TURNS`] of the shortest rounds, and than 1/[`PART`] of the
 /// usual piece of work.
@@ -55,14 +54,14 @@ pub(crate) fn link(area: &Area, code: unsafe extern "C" fn()) {
     back.rip.store(code as *const () as u64, Relaxed);
     back.next.store(area.own().pointer(), Relaxed);
     if let Some(last) = last_aside(area) {
-        links::point(last, back.pointer());
+        last.next.store(back.pointer(), Release);
     }
 }
 
 /// Takes it out again. The thread's, under the lock.
 pub(crate) fn unlink(area: &Area) {
     if let Some(last) = last_aside(area) {
-        links::point(last, area.own().pointer());
+        last.next.store(area.own().pointer(), Release);
     }
     // It may be on its way to the counter.
     let (back, own) = (area.back().pointer(), area.own().pointer());

@@ -66,8 +66,7 @@ pub(crate) struct Context {
     pub(crate) fs: AtomicU64,
     pub(crate) flags: AtomicU64,
     /// Of an area's own context: the context to go on with while it busy-waits. Written as `next`,
-    /// by [`crate::switching::ring`] and [`crate::counting::count`]. Of a guest: `next`, or itself
-    /// while its site yields are off.
+    /// by [`crate::switching::ring`] and [`crate::counting::count`]. Only a primary asks for it.
     pub(crate) spin: AtomicPtr<Context>,
     /// In a ring: the one before. Written as `next`, but never by the supervisor's hook.
     pub(crate) prev: AtomicPtr<Context>,
@@ -116,13 +115,6 @@ const _: () = assert!(size_of::<Context>() <= context::vector(0) as usize);
 impl Context {
     pub(crate) fn pointer(&self) -> *mut Context {
         core::ptr::from_ref(self).cast_mut()
-    }
-
-    /// What its budget is set to. It lies where the slot of the stack pointer would be, so only own
-    /// contexts have it.
-    pub(crate) fn quantum(&self) -> &AtomicU32 {
-        // SAFETY: slots lie in front of a context's address, and this one is an aligned word.
-        unsafe { &*self.pointer().byte_offset(context::QUANTUM as isize).cast::<AtomicU32>() }
     }
 
     pub(crate) fn home(&self) -> &'static Area {

@@ -422,8 +422,6 @@ impl Region {
             context.straight.store(0, Relaxed);
             context.back.store(0, Relaxed);
         }
-        // SAFETY: as above; only own contexts have slots.
-        unsafe { &*own }.quantum().store(self.page().quantum, Relaxed);
         // The ring is own alone.
         area.control().next.store(own, Relaxed);
         area.turns().next.store(own, Relaxed);

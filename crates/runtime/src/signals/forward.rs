@@ -17,10 +17,6 @@ const RAX: u8 = 0;
 const RSP: u8 = 4;
 /// More loads than any yield has.
 const MOST: usize = 24;
-/// `mov ecx, [rax + QUANTUM]`
-const LOAD_QUANTUM: [u8; 3] = [0x8b, 0x48, context::QUANTUM as u8];
-/// `mov gs:[BUDGET], ecx`
-const TO_BUDGET: [u8; 8] = [0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0];
 /// `mov dword gs:[BUDGET], …`
 const SET_BUDGET: [u8; 8] = [0x65, 0xc7, 0x04, 0x25, 0x28, 0, 0, 0];
 
@@ -36,10 +32,6 @@ enum LoadStep {
         to: u8,
     },
     Budget(i32),
-    /// `mov ecx, [rax + QUANTUM]`
-    Quantum,
-    /// `mov gs:[BUDGET], ecx`
-    ToBudget,
 }
 
 /// Does what is left of the loads, if the own context is about to be taken on with: rax holds it
@@ -61,8 +53,6 @@ pub(super) unsafe fn to_the_end_of_loads(area: &Area, registers: &mut Registers)
             LoadStep::Load { to: RSP } => registers.rsp = own.rsp.load(Relaxed),
             // SAFETY: the caller's.
             LoadStep::Load { to } => *registers.at(to) = unsafe { slot(own, to) },
-            LoadStep::Quantum => registers.rcx = u64::from(own.quantum().load(Relaxed)),
-            LoadStep::ToBudget => area.twin.budget.store(registers.rcx as i32, Relaxed),
             LoadStep::Budget(cycles) => area.twin.budget.store(cycles, Relaxed),
         }
         registers.rip += length;
@@ -97,14 +87,6 @@ unsafe fn step(at: u64) -> Option<(LoadStep, u64)> {
     // SAFETY: the caller's, and see above.
     let byte = |i: usize| unsafe { (at as *const u8).add(i).read() };
     let prefix = byte(0);
-    if prefix == LOAD_QUANTUM[0] {
-        // SAFETY: the caller's.
-        return unsafe { stands(at, &LOAD_QUANTUM) }.then_some((LoadStep::Quantum, 3));
-    }
-    if prefix == TO_BUDGET[0] && byte(1) == TO_BUDGET[1] {
-        // SAFETY: the caller's.
-        return unsafe { stands(at, &TO_BUDGET) }.then_some((LoadStep::ToBudget, 8));
-    }
     if prefix == SET_BUDGET[0] {
         // SAFETY: the caller's.
         let stands = unsafe { stands(at, &SET_BUDGET) };
@@ -155,8 +137,6 @@ mod tests {
         assert_eq!(of(&[0x4c, 0x8b, 0xf8]), Some((LoadStep::Copy { to: 15 }, 3))); // the other way to write it
         let budget = [0x65, 0xc7, 0x04, 0x25, 0x28, 0, 0, 0, 0xd0, 0x07, 0, 0];
         assert_eq!(of(&budget), Some((LoadStep::Budget(2000), 12)));
-        assert_eq!(of(&[0x8b, 0x48, 0xa0]), Some((LoadStep::Quantum, 3)));
-        assert_eq!(of(&[0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0]), Some((LoadStep::ToBudget, 8)));
     }
 
     #[test]
@@ -170,6 +150,8 @@ mod tests {
             &[0x48, 0x8b, 0x00],           // mov rax, [rax]
             &[0x65, 0x48, 0x89, 0x04, 0x25, 0x08, 0, 0, 0], // mov gs:[CUR], rax
             &[0x65, 0xc7, 0x04, 0x25, 0x2c, 0, 0, 0, 1, 0, 0, 0], // mov dword gs:[0x2c], 1
+            &[0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0], // mov gs:[BUDGET], ecx
+            &[0x8b, 0x48, 0xa0],           // mov ecx, [rax - 0x60]
             &[0xc5, 0xf8, 0x10, 0x80, 0x80, 0, 0, 0], // vmovups xmm0, [rax + 0x80]
             &[0xff, 0x60, 0x08],           // jmp [rax + RIP]
             &[0xc3],

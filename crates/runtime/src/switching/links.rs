@@ -18,7 +18,7 @@ pub(crate) fn is_hooked(area: &Area) -> bool {
 }
 
 /// Makes the thread come to the control context at its next yield. A thread on its way out of there
-/// may miss it.
+/// may miss it. Homes' twins do not ask for SPIN, which may stay hooked there.
 pub(crate) fn hook(area: &Area) {
     let (own, control) = (area.own(), area.control().pointer());
     own.next.swap(control, AcqRel);
@@ -78,7 +78,7 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
         turn_to(area, guest.pointer(), next);
     } else {
         // SAFETY: contexts of a ring are alive; see `follow`.
-        point(unsafe { &*prev }, next);
+        unsafe { &*prev }.next.store(next, Release);
     }
     if aside && is_last {
         area.thread.aside_last.store(prev, Relaxed);
@@ -90,15 +90,9 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     next
 }
 
-/// Makes `to` the successor of a context that is not the ring's own. What runs the ring.
-pub(crate) fn point(context: &Context, to: *mut Context) {
-    context.next.store(to, Release);
-    context.spin.store(to, Release);
-}
-
 /// A context is in no ring any more.
 pub(crate) fn alone(context: &Context) {
-    for link in [&context.next, &context.spin, &context.prev] {
+    for link in [&context.next, &context.prev] {
         link.store(context.pointer(), Relaxed);
     }
 }
@@ -118,12 +112,12 @@ pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
     let next = unsafe { &*before };
     let prev = next.prev.load(Relaxed);
     context.prev.store(prev, Relaxed);
-    point(context, before);
+    context.next.store(before, Relaxed);
     if prev == own.pointer() {
         set_first(area, before, context.pointer());
     } else {
         // SAFETY: as above.
-        point(unsafe { &*prev }, context.pointer());
+        unsafe { &*prev }.next.store(context.pointer(), Release);
     }
     next.prev.store(context.pointer(), Relaxed);
 }

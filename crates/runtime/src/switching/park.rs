@@ -49,9 +49,6 @@ fn begins(area: &Area) -> bool {
     own.state.store(state::PARKING, Relaxed); // seen by a reader that sees the hook gone
     let wanted = links::unhook(area);
     if !wanted {
-        // It came by this context, on which a hook may be left that was put on while the other one
-        // was taken off.
-        own.spin.store(own.pointer(), Release);
         own.state.store(state::HOME, Release);
     }
     wanted
@@ -204,8 +201,7 @@ mod tests {
         let own = homes[0];
         ring::hook(own.home());
         assert!(ring::unhook(own.home()));
-        own.spin.store(own.home().control().pointer(), Relaxed);
         assert!(!begins(own.home()));
-        assert_eq!((own.state.load(Relaxed), own.spin.load(Relaxed)), (state::HOME, own.pointer()));
+        assert_eq!(own.state.load(Relaxed), state::HOME);
     }
 }

@@ -74,8 +74,6 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
         if all || wanted != 0 {
             take_out(area, guest);
             dismiss(guest, if wanted == 0 { trip::ENDED } else { wanted as usize });
-        } else {
-            links::point(guest, at); // the supervisor may have switched its sites
         }
     }
     count::arrange(area);

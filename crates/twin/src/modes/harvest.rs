@@ -14,7 +14,7 @@ use crate::select::UnitChoice;
 use crate::select::before_runtime::early;
 use crate::select::hazards::{acts_on_the_thread, uses_unswitched_state};
 use crate::select::sites::{Bounds, LoadReach, SiteChoice, Sites};
-use crate::yields::bounds::{self, Bounded};
+use crate::yields::bounds::{self, Bound};
 use crate::yields::hoisted_saves::HoistedSaves;
 use crate::yields::label_jumps::to_label;
 use crate::yields::leaves::{leave, return_check};
@@ -66,7 +66,7 @@ struct UnitWork<'u> {
     tables: &'u [JumpTable],
     /// For each instruction, what its yield fetches, if it is a site.
     sites: Vec<Option<Fetch>>,
-    bounded: Bounded,
+    bounds: Vec<Bound>,
     hoisted: HoistedSaves,
     sunk: SunkRestores,
     done: Harvested,
@@ -113,7 +113,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             live: self.live(unit),
             tables,
             sites: Vec::new(),
-            bounded: Bounded::default(),
+            bounds: Vec::new(),
             hoisted: HoistedSaves::default(),
             sunk: SunkRestores::default(),
             done: Harvested::default(),
@@ -143,7 +143,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                 .collect();
             let first =
                 u32::from(work.instructions.first().is_some_and(|insn| insn.mnemonic() == Mnemonic::Endbr64));
-            work.bounded = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
+            work.bounds = bounds::place(&cfg, &dominators, &costs, &yields, first, bounds);
             if self.sites.optimisations.sunk_restores && !self.facts.unswitched[unit] {
                 let insns = &decoded.insns;
                 work.sunk = SunkRestores::of(
@@ -153,7 +153,7 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     insns,
                     &work.hoisted,
                     &yields,
-                    &work.bounded.bounds,
+                    &work.bounds,
                 );
             }
         }
@@ -193,14 +193,13 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     width: self.sites.width,
                     thrown: thrown::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
-                    off_cost: work.bounded.of_site(index),
                     switched: purpose == Purpose::Site && self.bounds.is_none(),
                 })
             };
             if let Some(left) = work.sunk.before(index) {
                 piece.append(&sunk_restore(left));
             }
-            if let Some(bound) = work.bounded.bounds.get(next_bound).filter(|b| b.index as usize == index) {
+            if let Some(bound) = work.bounds.get(next_bound).filter(|b| b.index as usize == index) {
                 next_bound += 1;
                 if self.facts.unswitched[work.unit] {
                     piece.append(&leave(live));

@@ -93,23 +93,18 @@ pub struct Costs {
     pub repeated: u32,
     /// A site where nobody else is in the ring, or whose line is there already.
     pub site: u32,
-    /// A guest's site that is off: its loads hit most of the time.
-    pub site_off: u32,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self {
-            plain: 5,
-            memory: 8,
-            branch: 10,
-            call: 32,
-            divide: 320,
-            locked: 320,
-            repeated: 1600,
-            site: 64,
-            site_off: 256,
-        }
+        Self { plain: 5, memory: 8, branch: 10, call: 32, divide: 320, locked: 320, repeated: 1600, site: 64 }
+    }
+}
+
+impl Bounds {
+    /// Most sixteenths of a cycle from a site to the next yield, which no yield counts.
+    pub(crate) fn uncounted(&self) -> u64 {
+        u64::from(self.quantum / UNCOUNTED) * 16
     }
 }
 

@@ -165,26 +165,6 @@ impl Assembler {
         self.at_gs(0, displacement);
         self.raw(&number.to_le_bytes());
     }
-    /// Writes `mov register32, [base + displacement]`.
-    pub(crate) fn load32(&mut self, register: Register, base: Register, displacement: i32) {
-        self.narrow(register, base);
-        self.raw(&[0x8b]);
-        self.at_base(register, base, displacement);
-    }
-    /// Writes `mov dword gs:[displacement], register32`.
-    pub(crate) fn store_area32(&mut self, displacement: u32, register: Register) {
-        self.raw(&[0x65]);
-        self.narrow(register, 0);
-        self.raw(&[0x89]);
-        self.at_gs(register, displacement);
-    }
-    /// The prefix of a 32-bit operation, where it needs one.
-    fn narrow(&mut self, register: Register, base: Register) {
-        let prefix = Self::wide(register, base) & !0x08;
-        if prefix != 0x40 {
-            self.raw(&[prefix]);
-        }
-    }
     /// Writes `sub dword gs:[displacement], number`.
     pub(crate) fn subtract_area32(&mut self, displacement: u32, number: u32) {
         if let Ok(short) = i8::try_from(number) {

@@ -1,8 +1,7 @@
 //! The places of a scavenger's bound yields, and what each subtracts from the budget: the longest
 //! way, by static estimate, to the next yield. Every cycle of the control flow graph and every
-//! entry has a bound yield or a site yield, so that every way through the program meets them.
-//!
-//! A site yield that is off is a bound yield, and subtracts like one.
+//! entry has a bound yield or a site yield, so that every way through the program meets them. The
+//! way from a site yield to the next yield is not counted, so it is kept short.
 
 use crate::select::sites::{Bounds, Costs};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
@@ -67,30 +66,8 @@ pub(crate) fn cost(instruction: &Instruction, costs: &Costs) -> u32 {
     }
 }
 
-/// What is found for a unit, ascending.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bounded {
-    pub bounds: Vec<Bound>,
-    /// What sites are while they are off.
-    pub sites: Vec<Bound>,
-}
-
-impl Bounded {
-    /// What the site yield before an instruction takes, if there is one.
-    pub(crate) fn of_site(&self, index: usize) -> Option<u32> {
-        let found = self.sites.binary_search_by_key(&(index as u32), |site| site.index).ok()?;
-        Some(self.sites[found].cost)
-    }
-
-    fn sorted(mut self) -> Self {
-        self.bounds.sort_unstable_by_key(|bound| bound.index);
-        self.sites.sort_unstable_by_key(|site| site.index);
-        self
-    }
-}
-
-/// Chooses the places; `costs` are those of the unit's instructions, `sites` tells which of them
-/// have site yields, `first` is where its entry's yield may go at the earliest (behind an
+/// Chooses the places, ascending; `costs` are those of the unit's instructions, `sites` tells which
+/// of them have site yields, `first` is where its entry's yield may go at the earliest (behind an
 /// `endbr64`, which a patched entry leaves out).
 pub(crate) fn place(
     cfg: &Cfg,
@@ -99,7 +76,7 @@ pub(crate) fn place(
     sites: &[bool],
     first: u32,
     bounds: &Bounds,
-) -> Bounded {
+) -> Vec<Bound> {
     let headers = cycles_without(cfg, sites);
     let must: Vec<bool> = (0..cfg.blocks.len())
         .map(|at| cfg.blocks[at].is_root || headers[at] || !dominators.is_reached(at))
@@ -112,13 +89,14 @@ pub(crate) fn place(
     let mut ahead = vec![0u64; cfg.blocks.len()];
     let round = |ahead: &mut Vec<u64>, must: &[bool]| {
         let before = ahead.clone();
-        let mut found = Bounded::default();
+        let mut found = Vec::new();
         for &at in &order {
             let sum = cfg.edges_from(at).iter().map(|edge| ahead[edge.to as usize]).max().unwrap_or(0);
             ahead[at] =
                 through(&cfg.blocks[at], sum, costs, sites, must[at].then_some(first), bounds, &mut found);
         }
-        (*ahead == before, found.sorted())
+        found.sort_unstable_by_key(|bound: &Bound| bound.index);
+        (*ahead == before, found)
     };
     for _ in 0..ROUNDS {
         let (settled, found) = round(&mut ahead, &must);
@@ -144,21 +122,21 @@ fn through(
     sites: &[bool],
     must: Option<u32>,
     bounds: &Bounds,
-    found: &mut Bounded,
+    found: &mut Vec<Bound>,
 ) -> u64 {
     let limit = u64::from(bounds.quantum) * 16;
     let cycles = |sixteenths: u64| (sixteenths.div_ceil(16)).clamp(1, i32::MAX as u64 / 2) as u32;
     let entry = must.map(|first| if block.first < first && first < block.end { first } else { block.first });
     for index in (block.first..block.end).rev() {
+        let behind = sum;
         sum += u64::from(costs[index as usize]);
         if sites[index as usize] {
-            let off = u64::from(bounds.costs.site_off);
-            found.sites.push(Bound { index, cost: cycles(sum + off) });
+            if sum > bounds.uncounted() && behind > 0 && index + 1 < block.end {
+                found.push(Bound { index: index + 1, cost: cycles(behind) });
+            }
             sum = 0;
-            continue;
-        }
-        if entry == Some(index) || sum > limit {
-            found.bounds.push(Bound { index, cost: cycles(sum) });
+        } else if entry == Some(index) || sum > limit {
+            found.push(Bound { index, cost: cycles(sum) });
             sum = 0;
         }
     }
@@ -232,30 +210,19 @@ mod tests {
         (code, insns)
     }
 
-    fn bounds_with(size: u32, branches: &[(u32, u32)], site: Option<u32>, quantum: u32) -> Found {
+    fn bounds_with(size: u32, branches: &[(u32, u32)], site: Option<u32>, quantum: u32) -> Vec<(u32, u32)> {
         let (code, insns) = unit(size, branches);
         let cfg = Cfg::build(Svma(0x1000), &code, &insns, &[], &[]);
         let dominators = Dominators::of(&cfg);
         let costs = vec![16; insns.len()];
-        let bounds = Bounds { quantum, costs: Costs { site_off: 0, ..Costs::default() } };
+        let bounds = Bounds { quantum, costs: Costs::default() };
         let sites: Vec<bool> = insns.iter().map(|insn| Some(insn.at) == site).collect();
         let found = place(&cfg, &dominators, &costs, &sites, 0, &bounds);
-        let at = |bounds: &[Bound]| {
-            bounds.iter().map(|bound| (insns[bound.index as usize].at, bound.cost)).collect()
-        };
-        Found { bounds: at(&found.bounds), sites: at(&found.sites) }
-    }
-
-    /// Places and costs.
-    struct Found {
-        bounds: Vec<(u32, u32)>,
-        sites: Vec<(u32, u32)>,
+        found.iter().map(|bound| (insns[bound.index as usize].at, bound.cost)).collect()
     }
 
     fn bounds_of(size: u32, branches: &[(u32, u32)], quantum: u32) -> Vec<(u32, u32)> {
-        let found = bounds_with(size, branches, None, quantum);
-        assert_eq!(found.sites, []);
-        found.bounds
+        bounds_with(size, branches, None, quantum)
     }
 
     #[test]
@@ -273,23 +240,20 @@ mod tests {
     #[test]
     fn a_site_cuts_its_loop() {
         // As above, with a site at 3: the way to it is counted from the entry, that from it to
-        // itself by the site.
-        let found = bounds_with(8, &[(4, 2)], Some(3), 1000);
-        assert_eq!((&found.bounds[..], &found.sites[..]), (&[(0, 3)][..], &[(3, 4)][..]));
-        // What follows it is long.
-        let long = bounds_with(60, &[(50, 2)], Some(3), 80);
-        assert_eq!((&long.bounds[..], &long.sites[..]), (&[(0, 3)][..], &[(3, 56)][..]));
+        // itself is not.
+        assert_eq!(bounds_with(8, &[(4, 2)], Some(3), 1000), [(0, 3)]);
+        // What follows it is long: a bound right behind it.
+        assert_eq!(bounds_with(60, &[(50, 2)], Some(3), 80), [(0, 3), (4, 55)]);
         // Too long for a quantum.
         let long = bounds_with(60, &[(50, 2)], Some(3), 30);
-        assert!(long.bounds.len() > 1 && long.bounds.iter().chain(&long.sites).all(|&(_, cost)| cost <= 31));
+        assert!(long.len() > 2 && long.iter().all(|&(_, cost)| cost <= 31), "{long:?}");
     }
 
     #[test]
     fn a_site_at_the_entry_does_not_make_what_follows_it_free() {
-        let found = bounds_with(10, &[], Some(0), 1000);
-        assert_eq!((&found.bounds[..], &found.sites[..]), (&[][..], &[(0, 10)][..]));
-        let found = bounds_with(60, &[], Some(0), 80);
-        assert_eq!((&found.bounds[..], &found.sites[..]), (&[][..], &[(0, 60)][..]));
+        assert_eq!(bounds_with(10, &[], Some(0), 1000), []);
+        // It is short, or has a bound of its own.
+        assert_eq!(bounds_with(60, &[], Some(0), 80), [(1, 59)]);
     }
 
     #[test]
@@ -297,7 +261,6 @@ mod tests {
         // 1..9 (branch at 7 to 1) around 2..6 (branch at 4 to 2) with a site at 8: what goes round
         // inside meets none.
         let found = bounds_with(12, &[(4, 2), (9, 1)], Some(7), 1000);
-        let found = found.bounds;
         assert!(found.iter().any(|&(at, _)| at == 2) && !found.iter().any(|&(at, _)| at == 1), "{found:?}");
     }
 

@@ -46,7 +46,6 @@ fn request(fetch: &Fetch) -> YieldRequest<'_> {
         width: VectorWidth::Sse,
         thrown: ThrownTo::Caller,
         quantum: None,
-        off_cost: None,
         hosts: true,
         switched: true,
     }
@@ -99,7 +98,6 @@ fn a_site_yield_in_a_scavengers_loop() {
         base: Some(6),
         sunk: Some(looped),
         quantum: Some(1000),
-        off_cost: Some(2),
         hosts: false,
         switched: false,
         ..request(&fetch)
@@ -107,18 +105,9 @@ fn a_site_yield_in_a_scavengers_loop() {
     let before = hoisted_save(6, false, RBX | STACK);
     assert_eq!(text(&before.hot), ["mov rsi, gs:[8]", "mov [rsi-68h], rbx", "mov [rsi+10h], rsp"]);
     let expected = [
-        "mov rcx, [rsi+28h]",
-        "cmp rcx, rsi",
-        "jne",
-        "sub dword ptr gs:[28h], 2",
-        "jns",
-        "mov dword ptr gs:[28h], 0FA00h",
         "mov rcx, [rsi]",
         "cmp rcx, rsi",
         "je",
-        "mov ecx, [rsi-60h]",
-        "mov gs:[28h], ecx",
-        "mov rcx, [rsi]",
         "prefetcht0 [rax]",
         "mov [rsi-80h], rax",
         "mov [rsi-70h], rdx",
@@ -143,30 +132,63 @@ fn a_site_yield_in_a_scavengers_loop() {
     assert_eq!((listed.switch, listed.jump.cold), (None, false));
 }
 
-/// Without a register that holds the next context, it is chosen when all is saved.
+/// Without a register that holds the next context, that is loaded again when all is saved.
 #[test]
 fn a_site_yield_of_a_scavenger_without_a_dead_register() {
     let fetch = fetch(&[0x0f, 0x18, 0x08]); // prefetcht0 [rax]
     let all = (0..16)
         .filter(|&register| register != RSP)
         .fold(RegSet::EMPTY, |all, register| all | RegSet::general(register));
-    let request = YieldRequest {
-        live: all,
+    let request =
+        YieldRequest { live: all, quantum: Some(1000), hosts: false, switched: false, ..request(&fetch) };
+    let piece = assemble_yield(&request);
+    let code = text(&piece.hot);
+    let at =
+        |what: &str| code.iter().position(|told| told == what).unwrap_or_else(|| panic!("{what}: {code:?}"));
+    let asks = at("cmp rax, [rax]");
+    assert_eq!((code[asks - 1].as_str(), code[asks + 1].as_str()), ("mov rax, gs:[8]", "je"));
+    let switch = at("mov rax, [rax]");
+    assert_eq!(
+        code[switch - 1..switch + 3],
+        ["mov [rax+8], rcx", "mov rax, [rax]", "mov gs:[8], rax", "jmp qword ptr [rax+8]"]
+    );
+    assert!(at("mov [rax-78h], rcx") < switch, "{code:?}");
+    assert!(piece.cold.bytes.is_empty(), "its switch is in line");
+}
+
+/// The budget is a quantum where another context ran, and more where there is none.
+#[test]
+fn a_bound_yield() {
+    let fetch = Fetch::default();
+    let piece = assemble_yield(&YieldRequest {
+        purpose: Purpose::Bound(7),
+        live: RSI | RDI,
         quantum: Some(1000),
-        off_cost: Some(200),
         hosts: false,
         switched: false,
         ..request(&fetch)
-    };
-    let code = text(&assemble_yield(&request).hot);
-    let at =
-        |what: &str| code.iter().position(|told| told == what).unwrap_or_else(|| panic!("{what}: {code:?}"));
-    assert!(at("cmp rax, [rax+28h]") < at("sub dword ptr gs:[28h], 0C8h"), "{code:?}");
-    let switch = at("mov rcx, [rax+28h]");
-    assert_eq!(code[switch..switch + 3], ["mov rcx, [rax+28h]", "cmp rcx, rax", "jne"]);
-    assert_eq!(
-        code[switch + 3..switch + 8],
-        ["mov ecx, [rax-60h]", "mov gs:[28h], ecx", "mov rcx, [rax]", "mov rax, rcx", "mov gs:[8], rax"]
-    );
-    assert!(at("mov [rax-78h], rcx") < switch, "{code:?}");
+    });
+    assert_eq!(text(&piece.hot), ["sub dword ptr gs:[28h], 7", "js"]);
+    let expected = [
+        "mov rax, gs:[8]",
+        "cmp rax, [rax]",
+        "je",
+        "mov [rax-50h], rsi",
+        "mov [rax-48h], rdi",
+        "mov [rax+10h], rsp",
+        "lea",
+        "mov [rax+8], rcx",
+        "mov rax, [rax]",
+        "mov gs:[8], rax",
+        "jmp qword ptr [rax+8]",
+        "mov dword ptr gs:[28h], 3E8h",
+        "mov rsp, [rax+10h]",
+        "mov rsi, [rax-50h]",
+        "mov rdi, [rax-48h]",
+        "jmp",
+        "mov dword ptr gs:[28h], 0FA00h",
+        "jmp",
+    ];
+    assert_eq!(text(&piece.cold), expected);
+    assert!(piece.yields.is_empty(), "the mapping does not list it");
 }

@@ -21,7 +21,6 @@ pub(crate) mod leaves;
 pub(crate) mod load_store_balance;
 pub(crate) mod operands;
 pub(crate) mod registers;
-mod sites_off;
 pub(crate) mod sunk_restores;
 pub(crate) mod tls;
 mod vector_moves;
@@ -91,11 +90,8 @@ pub(crate) struct YieldRequest<'a> {
     /// Where an exception goes that is thrown at the instruction: if it lands in the unit, the
     /// switch has no relay.
     pub thrown: ThrownTo,
-    /// What the budget is set to by a bound yield; `None` in primaries.
+    /// Of which a bound yield makes the budget; `None` in primaries.
     pub quantum: Option<u32>,
-    /// What a site yield takes from the budget while it is off; `None` where it is switched, or
-    /// asked for NEXT.
-    pub off_cost: Option<u32>,
     /// It is switched on and off if there is a form for that at this place: sites of primaries.
     pub switched: bool,
 }
@@ -103,7 +99,7 @@ pub(crate) struct YieldRequest<'a> {
 impl YieldRequest<'_> {
     /// The word of the context that holds the next one.
     fn next(&self) -> i32 {
-        if self.purpose == Purpose::Spin || self.off().is_some() { context::SPIN } else { context::NEXT }
+        if self.purpose == Purpose::Spin { context::SPIN } else { context::NEXT }
     }
 
     /// Live general registers that have a slot.
@@ -166,7 +162,7 @@ impl YieldRequest<'_> {
     /// loaded once. A core's places for loads limit how many misses are under way: on Zen 4, two
     /// loads more at each switch cost a tenth of all steps.
     fn holds_next(&self, base: Register) -> Option<Register> {
-        let asks = !self.hosts && !self.is_cold() && base != RAX;
+        let asks = !self.is_cold() && base != RAX;
         asks.then(|| dead_register(self.live, RegSet::general(base) | RegSet::general(RAX))).flatten()
     }
 
@@ -183,7 +179,6 @@ impl YieldRequest<'_> {
         asm.store(base, context::RIP, free);
         match next {
             Some(next) => asm.copy(RAX, next),
-            None if self.off().is_some() => sites_off::load_next(asm, base, free),
             None => asm.load(RAX, base, self.next()),
         }
         asm.store_area(area::CUR, RAX);
@@ -198,7 +193,7 @@ impl YieldRequest<'_> {
         match self.purpose {
             Purpose::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
             Purpose::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
-            Purpose::Bound(_) => {}
+            Purpose::Bound(_) => self.set_budget(asm, |quantum| quantum),
         }
     }
 
@@ -224,10 +219,10 @@ impl YieldRequest<'_> {
         }
     }
 
-    /// Where a bound yield met nobody.
-    fn set_budget(&self, asm: &mut Assembler) {
+    /// What a bound yield makes of the quantum.
+    fn set_budget(&self, asm: &mut Assembler, of: impl Fn(u32) -> u32) {
         if let (Purpose::Bound(_), Some(quantum)) = (self.purpose, self.quantum) {
-            asm.set_area32(area::BUDGET, area::budget_alone(quantum));
+            asm.set_area32(area::BUDGET, of(quantum));
         }
     }
 
@@ -252,7 +247,7 @@ impl YieldRequest<'_> {
 
     /// Whether the switch lies in the cold part: only scavengers' sites have theirs in line.
     fn is_cold(&self) -> bool {
-        self.purpose != Purpose::Site || self.off_cost.is_none()
+        self.purpose != Purpose::Site || self.hosts
     }
 }
 
@@ -315,7 +310,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         asm.place(go);
     } else {
         ask(asm);
-        wanted.ask_budget(asm, base, next, skip);
+        asm.jump_if_equal(skip);
     }
     wanted.count_pass(asm, past);
     asm.append(&wanted.fetch.prefetches);
@@ -325,7 +320,6 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
     // Every register but the base is dead or saved by now.
     let free = if base == RAX { 1 } else { RAX };
     wanted.switch(asm, base, free, next);
-    wanted.refill_budget(asm);
     wanted.restore(asm);
     if wanted.live.contains(RegSet::general(RAX)) {
         asm.load(RAX, RAX, context::slot(RAX as u8));
@@ -334,7 +328,7 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         asm.jump(past);
     }
     asm.place(skip);
-    wanted.set_budget(asm);
+    wanted.set_budget(asm, area::budget_alone);
     if cold {
         asm.jump(past);
         asm.go_cold(false);
@@ -382,7 +376,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         asm.place(go);
     } else {
         ask(asm);
-        wanted.ask_budget(asm, RAX, None, enough);
+        asm.jump_if_equal(enough);
     }
     wanted.count_pass(asm, if switched.is_some() { alone } else { enough });
     for register in wanted.stored().filter(|&register| register != RAX) {
@@ -398,7 +392,6 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
         asm.store(RAX, context::FLAGS, free);
     }
     wanted.switch(asm, RAX, free, None);
-    wanted.refill_budget(asm);
     wanted.restore(asm);
     if flags {
         // The context is the one that runs now.
@@ -414,7 +407,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     asm.jump(past);
     asm.place(alone);
     if matches!(wanted.purpose, Purpose::Bound(_)) {
-        wanted.set_budget(asm);
+        wanted.set_budget(asm, area::budget_alone);
         asm.jump(enough);
     }
     let put_back = |asm: &mut Assembler| {
