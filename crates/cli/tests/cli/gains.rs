@@ -35,8 +35,8 @@ fn a_scavengers_pace_is_told_with_an_interval() {
     // On a busy machine it takes its time until a guest was timed alone often enough.
     for loads in ["10000000", "30000000", "100000000", "300000000"] {
         let run = place
-            .harvest(&["--max-slowdown", "300%", "--record", "run.json", "--scavenger", "./p compute"])
-            .args(["--", "./p", loads])
+            .harvest(&["--max-slowdown", "300%", "--stay-aboard", "--record", "run.json"])
+            .args(["--scavenger", "./p compute", "--", "./p", loads])
             .output()
             .unwrap();
         let errors = text(&run.stderr);

@@ -40,6 +40,10 @@ fn harvested(options: &[&str], primary: &[&str], one_cpu: bool) -> Scavenger {
     run.scavengers.remove(0)
 }
 
+fn went_home(scavenger: &Scavenger) -> bool {
+    scavenger.trips_home.iter().any(|trip| trip.because.contains("idle"))
+}
+
 /// Seconds that it ran at home, and that it was aboard.
 fn seconds(scavenger: &Scavenger) -> [f64; 2] {
     [&scavenger.times.running, &scavenger.times.aboard].map(|time| time.value().unwrap_or(0.0))
@@ -51,15 +55,13 @@ fn a_scavenger_runs_at_home_where_a_cpu_is_idle() {
         eprintln!("one CPU: not tried");
         return;
     }
-    // On a busy machine no CPU is idle.
-    let at_home = (0..5).any(|_| {
-        let [at_home, aboard] = seconds(&harvested(&[], &[], false));
-        at_home > aboard
-    });
-    assert!(at_home, "it came aboard each time");
+    // On a busy machine a CPU is idle for moments only.
+    let free = harvested(&[], &[], false);
+    let [at_home, aboard] = seconds(&free);
+    assert!(at_home > aboard || went_home(&free), "{free:?}");
     let kept = harvested(&["--stay-aboard"], &[], false);
     let [at_home, aboard] = seconds(&kept);
-    assert!(aboard > at_home, "{kept:?}");
+    assert!(aboard > at_home && !went_home(&kept), "{kept:?}");
 }
 
 /// It has no CPU of its own: only what the primary leaves of its one.

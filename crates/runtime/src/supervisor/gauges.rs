@@ -37,6 +37,11 @@ fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
     if notes.are_few() { FIRST_NS } else { usual }
 }
 
+/// The same of trips that are made for them.
+fn trip_pause(notes: &GaugeNotes) -> u64 {
+    if notes.are_few() { VISIT_NS } else { TRIP_NS }
+}
+
 /// Adds what a guest's turns aboard this host were worth since they were counted last.
 pub(crate) fn price(guest: &Context, host: &Area) {
     let home = guest.home();
@@ -120,7 +125,10 @@ impl Supervisor {
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {
             host.gauge().guest.store(own.pointer(), Release);
-        } else if waited >= TRIP_NS && self.processes.has_cpus_to_spare() && self.starving.is_empty() {
+        } else if waited >= trip_pause(notes)
+            && self.processes.has_cpus_to_spare()
+            && self.starving.is_empty()
+        {
             own.recall.store(trip::GAUGED as u32, Relaxed);
         } else {
             return;
