@@ -402,20 +402,17 @@ fn a_guest_that_never_waits_does_not_stop_a_primary_that_never_waits() {
     assert!(watched > 0.0 && record.slowdown.with_guests.value().is_some_and(|with| with <= watched));
 }
 
-/// Servers sleep between two requests: guests are there all the same, and what they cost is
-/// compared.
+/// Servers sleep between two requests: scavengers then run at home, on the CPU that it leaves to
+/// them.
 #[test]
-fn a_primary_that_sleeps_often_has_guests() {
+fn a_primary_that_sleeps_often_has_no_guests() {
     let place = place();
-    // A guest that gives way at its loads, since they miss: one that takes its whole quantum, as
-    // while it builds what it goes through, is too dear for a primary whose loads hit. A miss at
-    // each of its hits makes it a hundred times slower, too.
     let arguments = [
         "--stay-aboard",
         "--choose",
         "every-load",
         "--max-slowdown",
-        "1000000%",
+        "20%",
         "--scavenger",
         "./p misses",
         "--record",
@@ -425,15 +422,15 @@ fn a_primary_that_sleeps_often_has_guests() {
         "naps",
         "2000",
     ];
-    let share = |_| {
-        let _ = std::fs::remove_file(place.at("built"));
-        assert_eq!(place.harvest(&arguments).output().unwrap().status.code(), Some(0));
-        let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
-        let told = |value: Option<f64>| value.expect("it was watched");
-        told(record.slowdown.with_guests.value()) / told(record.slowdown.watched.value())
-    };
-    // Other programs may want its CPU, so not each time: 0.6 to 0.9 alone on two CPUs.
-    assert!((0..20).map(share).inspect(|share| println!("{share}")).any(|share| share > 0.5));
+    assert_eq!(place.harvest(&arguments).output().unwrap().status.code(), Some(0));
+    let record = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+    let told = |value: Option<f64>| value.expect("it was watched");
+    let (with_guests, watched) =
+        (told(record.slowdown.with_guests.value()), told(record.slowdown.watched.value()));
+    // Some: one that other programs keep from its CPU for 50 ms is not seen asleep.
+    assert!(with_guests <= 0.2 * watched, "{with_guests} of {watched}");
+    let at_home = record.scavengers[0].times.running.value().expect("it was started");
+    assert!(at_home > 0.0, "{:?}", record.scavengers[0].times);
 }
 
 /// Nothing may be lost, so nobody comes aboard; what never sleeps runs at home, or waits for a
