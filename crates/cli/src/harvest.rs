@@ -10,7 +10,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::plain::escaped_lines;
 use crate::threads;
-use ::harvest::launch::{self, Inherited};
+use ::harvest::launch;
 use ::harvest::report;
 use ::harvest::session::{self, FailureKind, SessionError};
 pub(crate) use args::HarvestArgs;
@@ -40,18 +40,19 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
         if let Some(path) = &args.record {
             crate::save::record(path, &document)?;
         }
-        console.text(&escaped_lines(&explain::plan(&document.body, &prepared.left_alone)))?;
+        let beside = prepared.beside.as_ref();
+        console.text(&escaped_lines(&explain::plan(&document.body, &prepared.left_alone, beside)))?;
         console.document(&document)?;
         // The process ends: to free a large plan, load by load, would take half a second.
         std::mem::forget(document);
         return Ok(Exit::Done);
     }
     let mut live = live::Live::open(args.live);
-    let begin = lab::inherited::at_start();
-    let inherited = Inherited { ignored: begin.ignored, blocked: begin.blocked, closed: begin.closed };
+    let inherited = lab::inherited::at_start();
     let outcome = prepared.run(homes, inherited, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(report::record(&prepared, &outcome));
+    prepared.keep(&document);
     for line in ended::troubles(&document.body) {
         console.remark(&format!("gleaner: {line}"));
     }

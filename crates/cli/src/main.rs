@@ -119,7 +119,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
 }
 
 fn main() -> ExitCode {
-    if let Some(exit) = lab::watchdog::serve_if_asked() {
+    if let Some(exit) = lab::watchdog::serve_if_asked().or_else(lab::starter::serve_if_asked) {
         return exit;
     }
     if let Err(refusal) = limits::look_for_stack() {

@@ -10,18 +10,19 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::save;
 use crate::times::time;
+use ::harvest::find::program::Program;
 use clap::{Args, ValueEnum};
 use insight::Weights;
 use lab::stop::Stop;
 use records::Document;
 use records::host::Host;
-use records::profile::{Profile, ProgramEnd};
+use records::profile::{CallTree, Profile, ProgramEnd};
 use records::run::Refused;
 use sampler::{FindsOut, Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::machine_record;
+use store::{kept_records, machine_record};
 
 /// Find the loads that a program waits for, and the data that they read
 ///
@@ -201,7 +202,24 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     if args.tries {
         try_changes(args, &mut profile, &host, stop, console);
     }
-    written(args, console, &Document::now(profile))
+    let document = Document::now(profile);
+    keep_for_harvests(&args.command, &document);
+    written(args, console, &document)
+}
+
+/// What a harvest of this program with these arguments decides by; without what it does not need.
+fn keep_for_harvests(command: &[OsString], document: &Document<Profile>) {
+    let program = Program::find(command, std::env::var_os("PATH").as_deref());
+    let Some(key) = program.ok().and_then(|program| program.key()) else { return };
+    let mut kept = document.clone();
+    let Profile { functions, objects, lines, code, calls, bandwidth, trace, .. } = &mut kept.body;
+    (*calls, *trace) = (CallTree::default(), None);
+    functions.clear();
+    objects.clear();
+    lines.clear();
+    code.clear();
+    bandwidth.clear();
+    kept_records::keep(&key, &kept);
 }
 
 /// Keeps the record, and tells what is in it.

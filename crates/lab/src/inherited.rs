@@ -10,7 +10,7 @@ static BLOCKED: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU64 = AtomicU64::new(0);
 
 /// Signals and descriptors as sets of bits; the lowest bit is signal 1, or standard input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {
     /// SIGPIPE and libc's own signals (32, 33), if they were ignored: libc ignores these in what it
     /// spawns. The kernel knows the other signals, which are unchanged.

@@ -3,6 +3,7 @@
 //! From the bottom up:
 //!
 //! - [`stop`]: one flag that Ctrl-C sets; [`inherited`]: signals and descriptors at the start
+//! - [`starter`]: a process that becomes another program, which finds these as they were
 //! - [`pin`]: threads that stay on a CPU; [`claim`]: other measurements leave it alone
 //! - [`tsc`]: the time stamp counter
 //! - [`code`]: machine code made executable; `fault`: which may die without ending the run
@@ -42,8 +43,8 @@
 //!
 //! The example `chase` does the same with an area of any size, and prints the figures.
 //!
-//! `unsafe` lives in `sys`, `inherited`, `code`, `fault`, `arena`, `chain`, `tsc`, `core_clock`,
-//! `core_width` and `rigs`; everything above them is safe code.
+//! `unsafe` lives in `sys`, `inherited`, `starter`, `code`, `fault`, `arena`, `chain`, `tsc`,
+//! `core_clock`, `core_width` and `rigs`; everything above them is safe code.
 //!
 //! To add a rig: a file in `rigs/` that checks in its constructor what the kernel's contract
 //! demands.
@@ -67,6 +68,7 @@ pub mod rng;
 mod setting_place;
 pub mod settings;
 pub mod smt;
+pub mod starter;
 pub mod stats;
 pub mod stop;
 mod sys;

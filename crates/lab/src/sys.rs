@@ -28,7 +28,7 @@ pub(crate) fn failed(what: impl Into<String>) -> SysError {
 }
 
 /// The text of an error without its number, which adds nothing.
-fn plain(error: &io::Error) -> String {
+pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.find(" (os error ").map_or(text.clone(), |end| text[..end].to_owned())
 }

@@ -36,6 +36,10 @@ pub struct Run {
     /// they did less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Quantity>,
+    /// Why all programs ran as they are, each in a process of its own, and the scavengers where a
+    /// CPU was idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     pub bounds: Bounds,
     /// Parts of the harvest that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -53,7 +53,8 @@ pub(crate) struct HarvestArgs {
     home_cpus: Option<CpuList>,
 
     /// Keep scavengers in the primary's stalls even where a CPU is idle and they would run faster
-    /// there; for measuring what stalls are worth, or to leave idle CPUs to others
+    /// there, and where a profile or the last harvest of these programs says that stalls are not
+    /// worth it; for measuring what stalls are worth, or to leave idle CPUs to others
     #[arg(long)]
     stay_aboard: bool,
 
@@ -237,7 +238,14 @@ impl HarvestArgs {
         };
         let libraries = self.libraries.clone().unwrap_or_default();
         let library_time = self.library_time;
-        Request { plan, libraries, library_time, use_cache: !self.no_cache, dry_run: self.dry_run }
+        Request {
+            plan,
+            libraries,
+            library_time,
+            use_cache: !self.no_cache,
+            dry_run: self.dry_run,
+            decide: !self.stay_aboard && !participants.scavengers.is_empty(),
+        }
     }
 
     fn wishes(&self, participants: &Participants) -> Wishes {

@@ -44,6 +44,9 @@ fn its_output(scavenger: &Scavenger) -> String {
 
 /// All lines but the first are indented.
 pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
+    if let Some(why) = &run.beside {
+        return beside(run, why, prices, record);
+    }
     let mut text = format!("harvest: {} with a ring of {}\n", run.wall.brief(), run.bounds.ring);
     if !run.without.is_empty() {
         let _ = writeln!(text, "  without {}", records::plan::told(&run.without));
@@ -114,6 +117,21 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     // Causes of failures may have several lines.
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+/// Of programs that all ran as they are.
+fn beside(run: &Run, why: &str, prices: &Prices, record: Option<&Path>) -> String {
+    let mut text = format!(
+        "harvest: {}; all programs ran as they are, and scavengers where a CPU was idle: {why} (--stay-aboard \
+         harvests all the same)\n",
+        run.wall.brief()
+    );
+    for scavenger in &run.scavengers {
+        let (told, pace, how) = (told(scavenger), pace(&scavenger.progress), how(&scavenger.process.ended));
+        let _ = writeln!(text, "  {told}: {pace}; {how}{}", starved(scavenger));
+    }
+    let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
+    text
 }
 
 /// A scavenger's pace, as a share of its pace alone.

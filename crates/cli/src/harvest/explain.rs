@@ -1,13 +1,17 @@
 //! A plan, explained: the costs it goes by, which loads become yield sites and why, which do not
 //! and why, and what other plans would gain.
 
+use ::harvest::decide::Against;
 use ::harvest::session::LeftAlone;
 use records::plan::{Live, LoadClass, Place, Plan, PlannedModule, Role, Source, WaitsFor};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone]) -> String {
+pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone], beside: Option<&Against>) -> String {
     let mut text = String::new();
+    if let Some(Against::Known(why)) = beside {
+        let _ = writeln!(text, "not worth it {why}: all programs would run as they are");
+    }
     let from = match &plan.prices.source {
         Source::Machine { path, created } => format!("{path}, of {created}"),
         Source::Defaults { why } => format!("assumed, not measured: {why}"),

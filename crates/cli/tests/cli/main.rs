@@ -11,6 +11,7 @@
 
 mod across;
 mod allocations;
+mod beside;
 mod cleanup;
 mod compare;
 mod degraded;

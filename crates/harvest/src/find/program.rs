@@ -14,6 +14,7 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use store::cache::checksum;
 
 /// A program, with the arguments that the file which really runs is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +137,23 @@ impl Program {
             file = interpreter;
         }
         Err(ProgramError::TooDeep(name.to_string_lossy().into_owned()))
+    }
+
+    /// By which records of it are kept: its build and its arguments. None where it cannot be read.
+    pub fn key(&self) -> Option<String> {
+        let data = std::fs::read(&self.file).ok()?;
+        let image = Image::parse(&data).ok();
+        let id = image.as_ref().and_then(Image::build_id);
+        let build = id.map_or_else(|| checksum(&data).into_bytes(), <[u8]>::to_vec);
+        let words = self.arguments.iter().skip(1).map(|word| word.as_bytes());
+        let parts = std::iter::once(&*build).chain(words);
+        // Each with its length, so that none can stand for another.
+        let text = parts.fold(Vec::new(), |mut text, part| {
+            text.extend(part.len().to_le_bytes());
+            text.extend(part);
+            text
+        });
+        Some(checksum(&text))
     }
 
     /// Whether it can take part in this role at all.

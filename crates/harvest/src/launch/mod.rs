@@ -13,8 +13,9 @@
 //!
 //! The thread that calls [`launch`] must live until all programs ended: scavengers die with it
 //! (unless told otherwise). `page` is the control page as the launcher sees it, `running` the
-//! watching.
+//! watching. `beside` starts all programs as they are, each in a process of its own.
 
+pub(crate) mod beside;
 pub(crate) mod signals;
 
 mod blob;
@@ -41,7 +42,7 @@ pub use leaves::Leaves;
 pub use lives::{Life, Processor};
 pub use ready::Starved;
 pub use recent::{Recent, RecentFigures};
-pub use request::{After, Contract, Harvest, Homes, Inherited, Module, Program, Scavenger, Stream};
+pub use request::{After, Contract, Harvest, Homes, Module, Program, Scavenger, Stream};
 pub use running::{Outcome, Running, ScavengerOutcome};
 pub use snapshot::{ScavengerNow, Snapshot, Work};
 

@@ -1,6 +1,7 @@
 //! What is to be launched: a primary, its scavengers, and what holds for them.
 
 use crate::find::libraries::Libraries;
+use lab::inherited::Inherited;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,18 +105,6 @@ pub struct Contract {
     pub max_absence: Duration,
     /// A load after which the next yield comes within this time hit a cache.
     pub hit_below: Duration,
-}
-
-/// What the primary begins with, though it is not so here any more, or is not handed on to what is
-/// started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inherited {
-    /// Signals (bit 0: signal 1) that are ignored.
-    pub ignored: u64,
-    /// Signals that are blocked.
-    pub blocked: u64,
-    /// Standard streams (bit 0: input) that are closed.
-    pub closed: u32,
 }
 
 /// Where scavengers are while they are not aboard, and whether they rather are aboard.

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// nothing left to do. A process under `SCHED_IDLE` may need minutes until it has the CPU time to
 /// die, where others are busy; and a traced process is not gone before its tracer has seen it. The
 /// primary's end is told without that.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// The time between two polls where no descriptor tells of a change.
 const SOON: Duration = Duration::from_millis(10);
 /// Scavengers that have not begun are polled as often, for this long.
@@ -453,7 +453,7 @@ fn failure_text(failure: u32, errno: i32) -> String {
     }
 }
 
-fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
+pub(super) fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
     match waitpid(Some(pid), WaitOptions::NOHANG) {
         Ok(Some((_, status))) => Ok(Some(ExitStatus::from_raw(status.as_raw()))),
         Ok(None) | Err(rustix::io::Errno::INTR) => Ok(None),

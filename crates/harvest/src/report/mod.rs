@@ -6,12 +6,13 @@ pub mod next_step;
 mod paces;
 pub(crate) mod site_outcomes;
 
+use crate::decide::Against;
 use crate::find::program::Program;
 use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutcome};
 use crate::session::{Participants, Prepared, WantedScavenger};
-use records::plan::Role;
+use records::plan::{Counts, Role};
 use records::run::{
-    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Refused, Run, Scavenger, SiteRun, Slowdown,
+    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Proof, Refused, Run, Scavenger, SiteRun, Slowdown,
     SwitchedOff, Times, TwinUsed, Yields,
 };
 use runtime_abi::control::trip;
@@ -73,6 +74,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
         // Older records have these.
         together: false,
         apart: None,
+        beside: prepared.beside.as_ref().map(ToString::to_string),
         primary: Process {
             command: texts(&participants.primary.command),
             file: records::text_of(&participants.primary.file),
@@ -114,7 +116,8 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
 /// A primary without yields, and why.
 fn no_sites(prepared: &Prepared) -> Option<Refused> {
     let participants = prepared.participants();
-    if participants.scavengers.is_empty() || prepared.primary_has_yields() {
+    let is_known = matches!(prepared.beside, Some(Against::Known(_)));
+    if participants.scavengers.is_empty() || is_known || prepared.primary_has_yields() {
         return None;
     }
     let file = &participants.primary.file;
@@ -330,7 +333,15 @@ fn absences(paces: &Paces) -> Absences {
 }
 
 fn twin(prepared: &Prepared, file: &Path, role: Role) -> TwinUsed {
-    let entry = prepared.entry(file, role);
+    let Some(entry) = prepared.entry(file, role) else {
+        let why = "the program ran as it is".to_owned();
+        return TwinUsed {
+            counts: Counts::default(),
+            cached: false,
+            proof: Proof::NotProven { why },
+            remark: None,
+        };
+    };
     TwinUsed {
         counts: entry.note.counts,
         cached: entry.cached,

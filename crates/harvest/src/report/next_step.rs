@@ -52,12 +52,14 @@ pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
         help
     } else if run.scavengers.iter().any(failed) {
         "read the output of the failed scavengers: --scavenger-out DIR/".to_owned()
-    } else if starve && seldom_yields(run) {
+    } else if starve && run.beside.is_none() && seldom_yields(run) {
         "give the program more places to lend its CPU: --libraries all, if its time is in libraries; or \
          --profile FILE, by 'gleaner profile -o FILE' of it"
             .to_owned()
     } else if starve {
         "give scavengers a CPU for the time off the primary: --home-cpus CPUS".to_owned()
+    } else if run.beside.is_some() {
+        "'gleaner profile' of the primary shows where its time goes".to_owned()
     } else if run.bounds.max_slowdown.value().is_some_and(above) {
         "reduce what guests cost: a smaller --ring, or --exclude sites that do not pay".to_owned()
     } else if run.work.estimate().is_some_and(|work| work.hi < 1.0) {

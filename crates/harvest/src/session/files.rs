@@ -13,7 +13,7 @@ use store::cache::Cache;
 use units::Progress;
 
 /// All rewritten files of a harvest, kept in place as long as this lives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RewrittenFiles {
     pub(super) each: Vec<RewrittenFile>,
     /// Where loaders find rewritten libraries by their names.

@@ -9,6 +9,7 @@
 mod error;
 mod files;
 mod input;
+mod known;
 mod library_links;
 mod library_time;
 mod modules;
@@ -61,6 +62,8 @@ pub struct Request {
     pub use_cache: bool,
     /// Nothing will run: the plan is to be explained.
     pub dry_run: bool,
+    /// Where the primary's stalls are not worth harvesting, all programs run as they are.
+    pub decide: bool,
 }
 
 /// Makes all that is needed to run. Where there is no cache of rewritten files, or it is full, they
@@ -109,9 +112,13 @@ pub fn prepare(
                 request.libraries == Wanted::OfScavengers && !request.dry_run && !cache.is_temporary();
             let library_time = may_leave.then_some(request.library_time);
             let terms = Terms { prices: &prices, rates: &rates, wishes, cache: &cache, library_time };
-            planning::plan(&inputs, &terms, progress)?
+            let known = request.decide.then(|| known::of(&participants, profiles));
+            planning::plan(&inputs, &terms, known.as_ref(), progress)?
         }
     };
+    if let Some(why) = planning.against {
+        return Ok(Prepared::to_run_beside(plan, participants, why, cache));
+    }
     let mut made = files::make(&plan, &participants, &cache, &mut planning, progress);
     // A file that cannot be kept can still be run.
     if let Err(error) = &made {

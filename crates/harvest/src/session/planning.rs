@@ -5,10 +5,11 @@
 use super::error::SessionError;
 use super::input::InputFile;
 use super::library_time::LibraryTime;
-use super::modules::needs_copy;
+use super::modules::{has_yields, needs_copy};
 use super::participants::LeftAlone;
 use super::planned_cache;
 use super::terms::Terms;
+use crate::decide::{self, Against, Known};
 use crate::find::{analysis_cache, names};
 use crate::plan::{self, Subject};
 use crate::progress::{Activity, Counter, notice};
@@ -29,6 +30,8 @@ pub(super) struct Planning {
     pub(super) left_alone: Vec<LeftAlone>,
     /// Those that are not rewritten yet.
     pub(super) left_for_later: Option<Refused>,
+    /// Why nothing is harvested; what only scavengers need is not planned then.
+    pub(super) against: Option<Against>,
 }
 
 impl Planning {
@@ -54,15 +57,17 @@ struct PlannedFile {
     rewritten: Option<Result<Entry, TwinsError>>,
 }
 
-/// The plan for these files; analyses of them are kept in the cache.
+/// The plan for these files; analyses of them are kept in the cache. By what is known it is decided
+/// whether anything is harvested.
 pub(super) fn plan(
     inputs: &[InputFile],
     terms: &Terms<'_>,
+    known: Option<&Known>,
     progress: &mut dyn Progress,
 ) -> Result<(Plan, Planning), SessionError> {
     let Terms { rates, wishes, .. } = *terms;
     let mut planning = Planning::default();
-    let files = planned_files(inputs, terms, &mut planning, progress)?;
+    let files = planned_files(inputs, terms, known, &mut planning, progress)?;
     let (mut subjects, mut planned, mut modules) = (Vec::new(), Vec::new(), Vec::new());
     for (input, file) in inputs.iter().zip(files) {
         let Some(PlannedFile { subject, module, rewritten }) = file else { continue };
@@ -79,7 +84,7 @@ pub(super) fn plan(
         modules.push(module);
     }
     let missing: Vec<String> = wishes.excluded_in_vain(&subjects).map(|at| format!("{at:#x}")).collect();
-    if !missing.is_empty() {
+    if !missing.is_empty() && (planning.against.is_none() || wishes.explained) {
         return Err(SessionError::NothingToExclude(missing.join(", ")));
     }
     // Only alternatives are of all files together.
@@ -99,6 +104,7 @@ pub(super) fn plan(
 fn planned_files(
     inputs: &[InputFile],
     terms: &Terms<'_>,
+    known: Option<&Known>,
     planning: &mut Planning,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Option<PlannedFile>>, SessionError> {
@@ -111,7 +117,14 @@ fn planned_files(
     // What every program calls comes first.
     let mut order: Vec<usize> = (0..inputs.len()).collect();
     order.sort_by_key(|&at| inputs[at].can_wait);
-    for at in order {
+    let of_primary = inputs.iter().filter(|input| input.role == Role::Primary).count();
+    for (done, at) in order.into_iter().enumerate() {
+        if done == of_primary {
+            planning.against = known.and_then(|known| decide::reason_against(known, has_places(&files)));
+            if planning.against.is_some() && !terms.wishes.explained {
+                break;
+            }
+        }
         let (input, file) = (&inputs[at], &mut files[at]);
         let is_enough = || !input.can_wait || time.is_enough_for(input.code_bytes());
         if file.is_none() && !is_enough() {
@@ -141,6 +154,12 @@ fn planned_files(
         notice(progress, &format!("{what}: {why}; {help}"));
     }
     Ok(files)
+}
+
+/// Whether guests may run somewhere in the primary.
+fn has_places(files: &[Option<PlannedFile>]) -> bool {
+    let modules = files.iter().flatten().map(|file| &file.module);
+    modules.filter(|module| module.role == Role::Primary).any(has_yields)
 }
 
 impl PlannedFile {

@@ -2,15 +2,19 @@
 
 use super::error::SessionError;
 use super::files::RewrittenFiles;
+use super::known;
 use super::modules::{has_yields, is_of, module_of, needs_copy};
 use super::participants::{LeftAlone, Participants};
 use super::rewritten_file::entry;
+use crate::decide::Against;
 use crate::find::program::{Program, ProgramError};
-use crate::launch::{self, Homes, Inherited, Outcome, Running, Snapshot, signals};
+use crate::launch::{self, Homes, Outcome, Running, Snapshot, signals};
 use crate::rewrite::{self, Entry};
+use lab::inherited::Inherited;
 use model::prices::Pricing;
+use records::Document;
 use records::plan::{Plan, PlannedModule, Prices, Role};
-use records::run::Refused;
+use records::run::{Refused, Run};
 use std::path::Path;
 use std::time::Duration;
 use store::cache::Cache;
@@ -23,6 +27,8 @@ pub struct Prepared {
     files: RewrittenFiles,
     /// Libraries that were to be rewritten, and are not.
     pub left_alone: Vec<LeftAlone>,
+    /// Why all programs run as they are; none where the primary is harvested.
+    pub beside: Option<Against>,
     /// Libraries that later launches will rewrite.
     pub(crate) left_for_later: Option<Refused>,
     /// A temporary one goes with this.
@@ -72,12 +78,18 @@ impl Prepared {
                 rewrite::settle(module, &entry.note);
             }
         }
-        Self { plan, participants, files, left_alone, left_for_later: None, _cache: cache }
+        Self { plan, participants, files, left_alone, beside: None, left_for_later: None, _cache: cache }
     }
 
-    /// The rewritten file of a program in its role.
-    pub(crate) fn entry(&self, file: &Path, role: Role) -> &Entry {
-        entry(&self.files.each, file, role).expect("every program was prepared")
+    /// All programs as they are.
+    pub(super) fn to_run_beside(plan: Plan, participants: Participants, why: Against, cache: Cache) -> Self {
+        let files = RewrittenFiles::default();
+        Self { beside: Some(why), ..Self::of(plan, participants, files, cache) }
+    }
+
+    /// The rewritten file of a program in its role; none where it runs as it is.
+    pub(crate) fn entry(&self, file: &Path, role: Role) -> Option<&Entry> {
+        entry(&self.files.each, file, role)
     }
 
     /// The planned modules of the primary that are rewritten, its own file first, in the order in
@@ -104,6 +116,14 @@ impl Prepared {
         &self.participants
     }
 
+    /// Keeps the record of this harvest, by which later ones of these programs decide whether it is
+    /// worth it. One that ran beside says nothing of that.
+    pub fn keep(&self, document: &Document<Run>) {
+        if self.beside.is_none() {
+            known::keep(&self.participants, document);
+        }
+    }
+
     /// Starts all programs and waits for the primary's end. `inherited` is what this process began
     /// with; `watch` is called from time to time.
     pub fn run(
@@ -112,6 +132,9 @@ impl Prepared {
         inherited: Inherited,
         watch: impl FnMut(&Snapshot),
     ) -> Result<Outcome, SessionError> {
+        if self.beside.is_some() {
+            return Ok(launch::beside::run(&self.participants, homes.cpus.as_deref(), inherited)?);
+        }
         let mut harvest = self.harvest(homes)?;
         let forwarding = signals::Forwarding::begin();
         harvest.inherited = Inherited { ignored: inherited.ignored | forwarding.ignored(), ..inherited };
@@ -123,7 +146,8 @@ impl Prepared {
     /// What the launcher is to start.
     fn harvest(&self, homes: Homes) -> Result<launch::Harvest, SessionError> {
         let program = |program: &Program, role| {
-            let rewritten = self.entry(&program.file, role).file.clone();
+            let entry = self.entry(&program.file, role).expect("every program was prepared");
+            let rewritten = entry.file.clone();
             let original = Some(program.file.clone());
             let beside = program.libraries()?;
             let (libraries, modules) = self.files.links.libraries(program, role, beside, &self.files.each);

@@ -1,0 +1,148 @@
+//! Decides before the start whether the primary's stalls are worth harvesting. Where they are not,
+//! all programs run as they are, the scavengers under `SCHED_IDLE`: then nobody does worse than
+//! without Gleaner.
+//!
+//! Pure: what is known of these programs in, the reason out. To add a reason: a function below, and
+//! its place in [`reason_against`].
+
+use records::profile::Profile;
+use records::run::Run;
+
+/// What is known of the programs of a harvest before they start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// The primary's profile: one that the user gave, or the one of the last `gleaner profile` of
+    /// this program with these arguments.
+    pub profile: Option<Profile>,
+    /// The last harvest of these programs with these arguments.
+    pub earlier: Option<Run>,
+}
+
+/// Scavengers can have no more than what the primary waits, and yields cost a few hundredths: it
+/// must wait for more.
+const WAITS_FROM_SHARE: f64 = 0.05;
+/// A primary that sleeps takes no guests while it does (docs/contracts.md), and leaves its CPU to
+/// them anyway. One that shares its CPU with others gets half of it at least.
+const AWAKE_FROM_SHARE: f64 = 0.5;
+/// Shorter runs show too little.
+const SHOWS_FROM_SECONDS: f64 = 1.0;
+
+/// Why the stalls of a primary are not worth harvesting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Against {
+    #[error("the primary has no place where guests may run")]
+    NoYields,
+    #[error("{0}")]
+    Known(String),
+}
+
+/// Why the stalls of this primary are not worth harvesting; none where they are, or nothing is
+/// known. `has_places`: the plan has some in the primary where guests may run.
+pub(crate) fn reason_against(known: &Known, has_places: bool) -> Option<Against> {
+    if !has_places {
+        return Some(Against::NoYields);
+    }
+    let by_profile = known.profile.as_ref().and_then(|profile| waits_little(profile).or(sleeps(profile)));
+    by_profile.or(known.earlier.as_ref().and_then(gave_less)).map(Against::Known)
+}
+
+fn waits_little(profile: &Profile) -> Option<String> {
+    let summary = &profile.summary;
+    let (waits, ran) = (summary.memory_bound.estimate()?, summary.cpu_time.value()?);
+    let little = waits.hi < WAITS_FROM_SHARE && ran >= SHOWS_FROM_SECONDS;
+    little.then(|| format!("by its profile it waits for loads in {} of its CPU time", percent(waits.value)))
+}
+
+fn sleeps(profile: &Profile) -> Option<String> {
+    let summary = &profile.summary;
+    let (ran, elapsed) = (summary.cpu_time.value()?, summary.elapsed.value()?);
+    let sleeps = ran < AWAKE_FROM_SHARE * elapsed && elapsed >= SHOWS_FROM_SECONDS;
+    sleeps.then(|| {
+        format!("by its profile it ran in {} of the time and slept in the rest", percent(ran / elapsed))
+    })
+}
+
+/// Guests aboard did less than the primary lost by them.
+fn gave_less(run: &Run) -> Option<String> {
+    let elapsed = run.wall.value()?;
+    let aboard: f64 = run.scavengers.iter().filter_map(|it| it.times.aboard.value()).sum();
+    if aboard < SHOWS_FROM_SECONDS {
+        return None;
+    }
+    let of_one = |it: &records::run::Scavenger| {
+        let [turns, each] = [&it.turns, &it.turn_alone].map(units::Quantity::estimate);
+        Some(turns?.hi * each?.hi / 1e9)
+    };
+    let gained = run.scavengers.iter().map(of_one).sum::<Option<f64>>()? / elapsed;
+    let watched = run.slowdown.watched.value()? / elapsed;
+    let lost = run.slowdown.share.estimate()?.lo.max(0.0) * watched.min(1.0);
+    (gained < lost).then(|| {
+        let [gained, lost] = [gained, lost].map(percent);
+        format!(
+            "in their last harvest guests did at most {gained} of a CPU's work, and cost the primary {lost}"
+        )
+    })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Quantity, Unit};
+
+    fn profile(waits: [f64; 2], ran: f64, elapsed: f64) -> Profile {
+        let fixture = include_bytes!("../../records/fixtures/profile.v1.clock-three-loops.json");
+        let mut profile = records::parse::<Profile>(fixture).expect("a fixture").body;
+        let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);
+        let [lo, hi] = waits;
+        profile.summary.memory_bound =
+            Quantity::measured(Estimate::new(f64::midpoint(lo, hi), lo, hi), Unit::Ratio);
+        profile.summary.cpu_time = seconds(ran);
+        profile.summary.elapsed = seconds(elapsed);
+        profile
+    }
+
+    fn against(profile: Profile) -> Option<String> {
+        match reason_against(&Known { profile: Some(profile), earlier: None }, true) {
+            Some(Against::Known(why)) => Some(why),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_profile_tells_what_there_is_to_harvest() {
+        assert_eq!(reason_against(&Known::default(), true), None);
+        assert_eq!(reason_against(&Known::default(), false), Some(Against::NoYields));
+        assert_eq!(against(profile([0.6, 0.7], 2.0, 2.0)), None);
+        assert_eq!(against(profile([0.01, 0.3], 2.0, 2.0)), None, "too little is known");
+        assert_eq!(against(profile([0.01, 0.02], 0.1, 0.1)), None, "too short");
+        let computes = against(profile([0.01, 0.02], 2.0, 2.0)).expect("it computes");
+        assert!(computes.contains("1.5%"), "{computes}");
+        let sleeps = against(profile([0.6, 0.7], 2.0, 8.0)).expect("it sleeps");
+        assert!(sleeps.contains("25.0%"), "{sleeps}");
+    }
+
+    #[test]
+    fn an_earlier_harvest_tells_what_it_gave() {
+        let fixture = include_bytes!("../../records/fixtures/run.v1.one-scavenger.json");
+        let mut run = records::parse::<Run>(fixture).expect("a fixture").body;
+        let count = |value| Quantity::measured(Estimate::exact(value), Unit::Count);
+        let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);
+        run.wall = seconds(4.0);
+        run.slowdown.watched = seconds(4.0);
+        run.slowdown.share = Quantity::measured(Estimate::new(0.04, 0.03, 0.05), Unit::Ratio);
+        run.scavengers.truncate(1);
+        let guest = &mut run.scavengers[0];
+        guest.times.aboard = seconds(2.0);
+        guest.turns = count(1e6);
+        guest.turn_alone = Quantity::measured(Estimate::new(150.0, 100.0, 200.0), Unit::Nanos);
+        assert_eq!(gave_less(&run), None, "0.2 of 4 s are more than 3%");
+        run.scavengers[0].turns = count(1e5);
+        assert!(gave_less(&run).expect("it gave less").contains("0.5%"));
+        run.scavengers[0].times.aboard = seconds(0.1);
+        assert_eq!(gave_less(&run), None, "it was hardly tried");
+    }
+}
