@@ -212,9 +212,8 @@ fn keep_for_harvests(command: &[OsString], document: &Document<Profile>) {
     let program = Program::find(command, std::env::var_os("PATH").as_deref());
     let Some(key) = program.ok().and_then(|program| program.key()) else { return };
     let mut kept = document.clone();
-    let Profile { functions, objects, lines, code, calls, bandwidth, trace, .. } = &mut kept.body;
+    let Profile { objects, lines, code, calls, bandwidth, trace, .. } = &mut kept.body;
     (*calls, *trace) = (CallTree::default(), None);
-    functions.clear();
     objects.clear();
     lines.clear();
     code.clear();

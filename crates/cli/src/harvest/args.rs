@@ -244,7 +244,7 @@ impl HarvestArgs {
             library_time,
             use_cache: !self.no_cache,
             dry_run: self.dry_run,
-            decide: !self.stay_aboard && !participants.scavengers.is_empty(),
+            decide: !self.stay_aboard && !self.no_cache && !participants.scavengers.is_empty(),
         }
     }
 

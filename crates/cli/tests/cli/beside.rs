@@ -1,13 +1,14 @@
 //! A primary whose stalls are not worth harvesting: all programs run as they are, the scavengers
 //! where a CPU is idle.
 
+use records::plan::{Origin, Plan, Role};
 use records::run::{Ended, Proof, Run};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use testkit::{Place, text};
 
-/// `sleeps` leaves its CPU for most of its time; `computes` has no load that could miss. Both tell
-/// what they found when they began. `guest` tells under which policy it runs, and never ends.
+/// `sleeps` leaves its CPU for most of its time; `waits` does not; `computes` has no load that may
+/// miss. All tell what they found when they began. `guest` never ends.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,7 +19,7 @@ const PROGRAM: &str = r#"
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-static void *ring[1 << 16];
+static void *ring[1 << 23];
 static void *volatile at;
 static void tell(int argc, char **argv) {
     printf("%d arguments, the last is %s\n", argc, argv[argc - 1]);
@@ -33,7 +34,7 @@ static void tell(int argc, char **argv) {
     fflush(stdout);
 }
 int main(int argc, char **argv) {
-    for (long i = 0; i < 1 << 16; i++) ring[i] = &ring[(i * 7919 + 4001) % (1 << 16)];
+    for (long i = 0; i < 1 << 23; i++) ring[i] = &ring[(i * 7921 + 4001) % (1 << 23)];
     tell(argc, argv);
     if (!strcmp(argv[1], "guest")) for (unsigned long i = 0;; i++) __asm__ volatile("" : "+r"(i));
     if (!strcmp(argv[1], "computes")) {
@@ -41,8 +42,12 @@ int main(int argc, char **argv) {
         return 7;
     }
     void **p = ring;
+    if (!strcmp(argv[1], "waits")) {
+        for (clock_t end = clock() + 1500000; clock() < end; at = p) for (int n = 0; n < 100000; n++) p = *p;
+        return 7;
+    }
     for (int i = 0; i < 60; i++) {
-        for (int n = 0; n < 100000; n++) p = *p;
+        for (int n = 0; n < 5000; n++) p = *p;
         at = p;
         nanosleep(&(struct timespec){0, 20000000}, 0);
     }
@@ -95,6 +100,8 @@ fn a_primary_that_sleeps_by_its_profile_runs_as_it_is() {
     assert!(guest.times.aboard.value() == Some(0.0) && guest.progress.value().is_some_and(|pace| pace > 0.0));
     let idle = "policy 5\n"; // SCHED_IDLE
     assert!(std::fs::read_to_string(place.at("said")).unwrap().ends_with(idle));
+    let dry = place.harvest(&[&["--dry-run"], &SLEEPS[..], &["a b"]].concat()).output().unwrap();
+    assert!(text(&dry.stdout).starts_with("not worth it"), "{}", text(&dry.stdout));
     // With other arguments nothing is known of it, and a user can want it all the same.
     for (options, arguments) in [(&[][..], &["ab"][..]), (&["--stay-aboard"], &["a b"])] {
         let output = place.harvest(&[options, &SLEEPS, arguments].concat()).output().unwrap();
@@ -103,6 +110,24 @@ fn a_primary_that_sleeps_by_its_profile_runs_as_it_is() {
         assert!(run.beside.is_none(), "{options:?}");
         assert!(matches!(run.primary.twin.proof, Proof::Proven { .. }));
     }
+}
+
+#[test]
+fn sites_go_by_the_last_profile_of_the_program() {
+    let place = place();
+    let mut profile = place.command(env!("CARGO_BIN_EXE_gleaner"));
+    assert!(profile.args(["profile", "-q", "--", "./p", "waits"]).output().unwrap().status.code() == Some(1));
+    let origins = |option: &[&str]| {
+        let planned =
+            ["--dry-run", "--record", "plan.json", "--scavenger", "./p guest", "--", "./p", "waits"];
+        assert!(place.harvest(&[option, &planned].concat()).output().unwrap().status.success());
+        let plan = records::read::<Plan>(&place.at("plan.json")).unwrap().body;
+        let modules = plan.modules.into_iter().filter(|module| module.role == Role::Primary);
+        modules.flat_map(|module| module.sites).map(|site| site.gain.p_miss_from).collect::<Vec<Origin>>()
+    };
+    let by_profile = origins(&[]);
+    assert!(by_profile.contains(&Origin::Profile) && !by_profile.contains(&Origin::Prior), "{by_profile:?}");
+    assert!(!origins(&["--stay-aboard"]).contains(&Origin::Profile));
 }
 
 /// A program finds signals, streams and limits as without Gleaner; and none of it is left.

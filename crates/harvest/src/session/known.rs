@@ -5,18 +5,33 @@ use super::participants::Participants;
 use crate::decide::Known;
 use crate::find::program::Program;
 use records::Document;
+use records::plan::Role;
 use records::profile::Profile;
 use records::run::Run;
 use store::kept_records;
 
-/// By the profiles that the user gave, if one of them is the primary's; else by a kept one.
-pub(super) fn of(participants: &Participants, given: Vec<Profile>) -> Known {
-    let primary = &participants.primary;
-    let profile = given.into_iter().find(|profile| is_of(profile, primary));
-    Known {
-        profile: profile.or_else(|| Some(kept_records::find::<Profile>(&primary.key()?)?.body)),
+/// Of a shorter run a load that is seldom seen may be one that stalls.
+const SITES_FROM_SECONDS: f64 = 1.0;
+
+/// What is known, beside the profiles that the user gave. To these, kept ones of the other programs
+/// are added, for sites go by them, too.
+pub(super) fn of(participants: &Participants, profiles: &mut Vec<Profile>) -> Known {
+    let mut known = Known {
+        profile: profiles.iter().find(|profile| is_of(profile, &participants.primary)).cloned(),
         earlier: participants.key().and_then(|key| Some(kept_records::find::<Run>(&key)?.body)),
+    };
+    for (program, role) in participants.programs() {
+        if profiles.iter().any(|profile| is_of(profile, program)) {
+            continue;
+        }
+        let kept = program.key().and_then(|key| Some(kept_records::find::<Profile>(&key)?.body));
+        if role == Role::Primary {
+            known.profile.clone_from(&kept);
+        }
+        let ran = |profile: &Profile| profile.summary.cpu_time.value();
+        profiles.extend(kept.filter(|it| ran(it).is_some_and(|seconds| seconds >= SITES_FROM_SECONDS)));
     }
+    known
 }
 
 /// Whether it was taken of this program with these arguments.

@@ -102,17 +102,17 @@ pub fn prepare(
                     &format!("{damaged}; costs are assumed, as if there were no machine record"),
                 );
             }
-            let profiles = profiles
+            let mut profiles = profiles
                 .iter()
                 .map(|path| Ok(records::read::<Profile>(path)?.body))
                 .collect::<Result<Vec<Profile>, SessionError>>()?;
+            let known = request.decide.then(|| known::of(&participants, &mut profiles));
             let rates = ProfiledRates::of(&profiles, prices.miss().1.value);
             // What is made for this run only, no later one goes on with.
             let may_leave =
                 request.libraries == Wanted::OfScavengers && !request.dry_run && !cache.is_temporary();
             let library_time = may_leave.then_some(request.library_time);
             let terms = Terms { prices: &prices, rates: &rates, wishes, cache: &cache, library_time };
-            let known = request.decide.then(|| known::of(&participants, profiles));
             planning::plan(&inputs, &terms, known.as_ref(), progress)?
         }
     };
