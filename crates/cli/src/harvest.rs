@@ -5,6 +5,7 @@ mod costs;
 mod ended;
 mod explain;
 mod live;
+mod turns;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
@@ -49,12 +50,20 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     }
     let mut live = live::Live::open(args.live);
     let inherited = lab::inherited::at_start();
-    let outcome = prepared.run(homes, inherited, |snapshot| live.show(snapshot)).map_err(|e| refused(&e))?;
+    let mut turns = turns::Turns::new(args.explain_turns);
+    let watch = |snapshot: &_| {
+        live.show(snapshot);
+        turns.watch(snapshot);
+    };
+    let outcome = prepared.run(homes, inherited, watch).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(report::record(&prepared, &outcome));
     prepared.keep(&document);
     for line in ended::troubles(&document.body) {
         console.remark(&format!("gleaner: {line}"));
+    }
+    if args.explain_turns {
+        console.remark(turns.told(&prepared).trim_end());
     }
     if !outcome.not_run {
         let summary = ended::summary(&document.body, &prepared.plan.prices, args.record.as_deref());

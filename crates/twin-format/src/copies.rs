@@ -16,6 +16,8 @@ pub struct Place {
     /// Where in the twin the code inserted before its copy begins, or the copy itself: what leads
     /// to the instruction leads here.
     pub twin: u64,
+    /// Where in the twin its copy begins.
+    pub copy: u64,
     /// Where in the twin its copy ends.
     pub twin_end: u64,
 }
@@ -31,7 +33,8 @@ impl Unit<'_> {
             at += item.gap.map_or(0, |gap| gap.bytes);
             place += item.gap.map_or(0, |gap| gap.padding);
             let twin_end = place + item.inserted + item.twin_len;
-            let found = Place { original: at, len: item.len, twin: place, twin_end };
+            let copy = place + item.inserted;
+            let found = Place { original: at, len: item.len, twin: place, copy, twin_end };
             at += u64::from(item.len);
             place = twin_end + if item.escape { lead + JUMP_SIZE } else { 0 };
             Some(found)

@@ -100,6 +100,11 @@ pub(crate) struct HarvestArgs {
     #[arg(long)]
     pub(super) live: bool,
 
+    /// Sample the primary while guests are aboard, and say where the time of a turn goes: waiting,
+    /// computing and yielding, of the primary and of its guests
+    #[arg(long)]
+    pub(super) explain_turns: bool,
+
     /// Ignore the cache of analysed and rewritten programs, and do not write to it
     #[arg(long)]
     no_cache: bool,

@@ -69,6 +69,35 @@ fn a_scavengers_pace_is_told_with_an_interval() {
 }
 
 #[test]
+fn the_time_of_a_turn_is_taken_apart() {
+    let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
+    let run = place
+        .harvest(&["--explain-turns", "--max-slowdown", "1000000%", "--stay-aboard"])
+        .args(["--scavenger", "./p 4000000000", "--", "./p", "20000000"])
+        .output()
+        .unwrap();
+    let told = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{told}");
+    if told.contains("turns: the primary could not be sampled: ") {
+        eprintln!("not tried: {told}");
+        return;
+    }
+    assert!(told.contains("turns: one of the primary and one of each of 1.0 guests take "), "{told}");
+    let percent = |whose: &str, what: &str| -> f64 {
+        let of_it = |line: &&str| line.trim_start().starts_with(whose) && line.contains(what);
+        let line = told.lines().find(of_it).unwrap_or_else(|| panic!("{whose} {what}: {told}"));
+        line.trim_end_matches('%').rsplit(' ').next().and_then(|it| it.parse().ok()).expect("a share")
+    };
+    let waits = percent("primary", "waits for a load") + percent("guests", "waits for a load");
+    let yields = percent("primary", "yields") + percent("guests", "yields");
+    let computes = percent("primary", "computes") + percent("guests", "computes");
+    // Both go through lists that no cache holds, and do nothing else.
+    assert!(waits > 40.0 && yields > 0.5 && computes < 20.0, "{told}");
+    let all = waits + yields + computes + percent("both", "libraries");
+    assert!((99.0..101.0).contains(&all), "{told}");
+}
+
+#[test]
 fn a_scavenger_never_aboard_has_the_pace_of_its_home() {
     let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
     let run = place

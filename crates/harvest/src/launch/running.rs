@@ -141,6 +141,7 @@ impl Running {
     pub fn snapshot(&self) -> Snapshot {
         let page = &self.page;
         Snapshot {
+            primary: self.child.id(),
             harvesting: page.u32(offset_of!(Control, stage)) == stage::RUNNING,
             threads: ThreadPace::all(page),
             paces: Paces::read(page),

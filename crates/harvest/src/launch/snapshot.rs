@@ -47,6 +47,8 @@ pub struct Work {
 /// What a harvest does now.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
+    /// Its process.
+    pub primary: u32,
     /// The primary harvests; otherwise it runs alone, or has not come that far.
     pub harvesting: bool,
     /// Each thread of the primary that has an area, as far as there is space for them.

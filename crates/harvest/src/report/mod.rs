@@ -5,6 +5,7 @@ mod leaves;
 pub mod next_step;
 mod paces;
 pub(crate) mod site_outcomes;
+pub mod turns;
 
 use crate::decide::Against;
 use crate::find::program::Program;

@@ -40,6 +40,13 @@ impl<'f> RewrittenFile<'f> {
         unit.and_then(|unit| unit.original_of(place)).unwrap_or(place)
     }
 
+    /// Whether this place in a twin is code that was inserted, and not a copy of the original's.
+    pub(crate) fn is_inserted(&self, place: u64) -> bool {
+        let after = self.mapping.units.partition_point(|unit| unit.twin <= place);
+        let unit = after.checked_sub(1).map(|index| &self.mapping.units[index]);
+        unit.is_some_and(|unit| !unit.places().any(|of| (of.copy..of.twin_end).contains(&place)))
+    }
+
     /// Where guests may go on in the midst of a twin. In a unit with labels an indirect jump leads
     /// back to the original, which a thread at home then stays in: what it calls returns there.
     fn inner_entries(&self) -> Vec<EntryRow> {

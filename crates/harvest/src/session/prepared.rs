@@ -102,6 +102,11 @@ impl Prepared {
         })
     }
 
+    /// All rewritten files that run, and whose.
+    pub(crate) fn rewritten(&self) -> impl Iterator<Item = (&Path, Role)> {
+        self.files.each.iter().map(|it| (it.entry.file.as_path(), it.role))
+    }
+
     /// Whether guests may run in the primary's stalls or busy-waits.
     pub(crate) fn primary_has_yields(&self) -> bool {
         self.primarys().any(|(module, _)| has_yields(module))
