@@ -23,6 +23,7 @@ def derived(seen, base, solo, hand):
         found["slower"] = 100 * (found["times as long"] - 1)
     if seen.get("told") is not None:
         found["told"] = 100 * seen["told"]
+    found["told ÷ counted"] = _over(seen.get("pace told"), found["work"])
     if None not in (found["pace"], found["work"]):
         found["all work"] = found["pace"] + found["work"]
     for name in ("p50", "p95", "p99", "calm p95", "disturbed"):

@@ -20,6 +20,7 @@ def told():
         return {}
     found = {"told": value((record.get("slowdown") or {}).get("share"))}
     for scavenger in record.get("scavengers", [])[:1]:
+        found["pace told"] = value(scavenger.get("progress"))
         found["aboard"] = value((scavenger.get("times") or {}).get("aboard"))
         found["trips"] = sum(trip["count"] for trip in scavenger.get("trips_home", []))
         found["visits"] = value(scavenger.get("visits_home"))
