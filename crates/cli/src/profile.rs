@@ -203,7 +203,10 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         try_changes(args, &mut profile, &host, stop, console);
     }
     let document = Document::now(profile);
-    keep_for_harvests(&args.command, &document);
+    // A part of a run says nothing of all of it.
+    if window.is_none() {
+        keep_for_harvests(&args.command, &document);
+    }
     written(args, console, &document)
 }
 

@@ -53,8 +53,7 @@ pub fn serve_if_asked() -> Option<ExitCode> {
         return None;
     }
     let mut word = || arguments.next()?.to_str()?.parse::<u64>().ok();
-    let words = (word()?, word()?, word()?, word()?, word()?);
-    let (ignored, blocked, closed, cpus, parent) = words;
+    let (ignored, blocked, closed, cpus, parent) = (word()?, word()?, word()?, word()?, word()?);
     let file = arguments.next()?;
     if parent != 0 && !run_beside(parent) {
         return Some(NOT_EXECUTED.into());

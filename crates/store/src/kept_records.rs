@@ -13,7 +13,7 @@ const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Of each kind; the oldest go first.
 const MOST: usize = 256;
 
-/// The record of this key, and when it was kept, if it is there, sound, and not too old.
+/// The record of this key, if it is there, sound, and not too old.
 pub fn find<R: Record>(key: &str) -> Option<Document<R>> {
     find_at(&place::<R>(key)?)
 }

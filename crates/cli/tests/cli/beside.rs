@@ -154,6 +154,17 @@ fn what_runs_as_it_is_finds_everything_as_it_was() {
     }
 }
 
+#[test]
+fn without_a_cache_and_of_a_part_of_a_run_nothing_is_kept() {
+    let place = place();
+    let harvest = ["--no-cache", "--scavenger", "./p guest", "--", "./p", "computes"];
+    assert_eq!(place.harvest(&harvest).output().unwrap().status.code(), Some(7));
+    let mut profile = place.command(env!("CARGO_BIN_EXE_gleaner"));
+    profile.args(["profile", "-q", "--to", "100ms", "--", "./p", "sleeps", "a b"]);
+    assert_eq!(profile.output().unwrap().status.code(), Some(1));
+    assert!(!place.at("cache/gleaner/kept").exists());
+}
+
 /// Nobody is left of a harvest whose launcher was killed, but the primary, as from a shell.
 #[test]
 fn scavengers_that_run_as_they_are_end_with_the_launcher() {

@@ -10,7 +10,6 @@ use records::plan::Role;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use store::cache::checksum;
 
 /// A command line, and how often it runs.
 #[derive(Clone, Copy, Debug)]
@@ -153,12 +152,6 @@ impl Participants {
             }
         }
         files
-    }
-
-    /// By which the record of a harvest of these programs is kept.
-    pub(super) fn key(&self) -> Option<String> {
-        let keys = self.programs().map(|(program, _)| program.key()).collect::<Option<Vec<_>>>()?;
-        Some(checksum(keys.join(" ").as_bytes()))
     }
 
     pub(super) fn programs(&self) -> impl Iterator<Item = (&Program, Role)> {

@@ -29,6 +29,8 @@ pub struct Prepared {
     pub left_alone: Vec<LeftAlone>,
     /// Why all programs run as they are; none where the primary is harvested.
     pub beside: Option<Against>,
+    /// By which the record of this harvest is kept; none where no later one is to go by it.
+    pub(super) key: Option<String>,
     /// Libraries that later launches will rewrite.
     pub(crate) left_for_later: Option<Refused>,
     /// A temporary one goes with this.
@@ -78,7 +80,8 @@ impl Prepared {
                 rewrite::settle(module, &entry.note);
             }
         }
-        Self { plan, participants, files, left_alone, beside: None, left_for_later: None, _cache: cache }
+        let (beside, key, left_for_later) = (None, None, None);
+        Self { plan, participants, files, left_alone, beside, key, left_for_later, _cache: cache }
     }
 
     /// All programs as they are.
@@ -124,8 +127,8 @@ impl Prepared {
     /// Keeps the record of this harvest, by which later ones of these programs decide whether it is
     /// worth it. One that ran beside says nothing of that.
     pub fn keep(&self, document: &Document<Run>) {
-        if self.beside.is_none() {
-            known::keep(&self.participants, document);
+        if let Some(key) = &self.key {
+            known::keep(key, document);
         }
     }
 
