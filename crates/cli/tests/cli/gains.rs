@@ -71,13 +71,18 @@ fn a_scavengers_pace_is_told_with_an_interval() {
 #[test]
 fn the_time_of_a_turn_is_taken_apart() {
     let place = Place::new(PROGRAM, env!("CARGO_BIN_EXE_gleaner"));
-    let run = place
-        .harvest(&["--explain-turns", "--max-slowdown", "1000000%", "--stay-aboard"])
-        .args(["--scavenger", "./p 4000000000", "--", "./p", "20000000"])
-        .output()
-        .unwrap();
-    let told = text(&run.stderr);
-    assert_eq!(run.status.code(), Some(0), "{told}");
+    let told = |loads| {
+        let run = place
+            .harvest(&["--explain-turns", "--max-slowdown", "1000000%", "--stay-aboard"])
+            .args(["--scavenger", "./p 4000000000", "--", "./p", loads])
+            .output()
+            .unwrap();
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+        text(&run.stderr)
+    };
+    // On a busy machine it takes its time until the guest has made its list.
+    let mut runs = ["20000000", "60000000", "200000000"].into_iter().map(told);
+    let told = runs.find(|told| !told.contains("no guest was seen aboard")).expect("a guest comes aboard");
     if told.contains("turns: the primary could not be sampled: ") {
         eprintln!("not tried: {told}");
         return;

@@ -51,7 +51,8 @@ fn a_program_that_is_executed_in_anothers_place_is_named() {
     );
     assert!(told.contains(&expected), "{told}");
 
-    let itself = ["--scavenger", "./p ./p 30", "--", "./p", "./p", "1"];
+    // Where nothing was to be harvested it runs as it is anyway.
+    let itself = ["--stay-aboard", "--scavenger", "./p ./p 30", "--", "./p", "./p", "1"];
     let told = text(&place.harvest(&itself).output().unwrap().stderr);
     let expected = "gleaner: guests of the primary: ./p has no yield sites, so scavengers never run in it\n\
         gleaner: harvesting to the end: the primary executed itself again (exec), which ran alone\n\

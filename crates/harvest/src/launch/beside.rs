@@ -2,6 +2,7 @@
 //! under `SCHED_IDLE`, which have the CPUs when nobody else wants them.
 
 use super::error::LaunchError;
+use super::executed::Executed;
 use super::lives::LifeSamples;
 use super::request::Stream;
 use super::running::{GRACE, Outcome, ScavengerOutcome, reap};
@@ -14,6 +15,7 @@ use lab::starter::{self, Terms};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,7 +37,13 @@ pub(crate) fn run(
     let beside = Terms { inherited: Inherited::default(), is_beside: true, cpus };
     let mut scavengers: Vec<Beside> =
         participants.scavengers.iter().map(|wanted| Beside::start(wanted, &beside)).collect();
-    let status = until_ended(primary, &mut scavengers).map_err(LaunchError::Wait)?;
+    let of_primary = executed(&participants.primary);
+    let mut replaced = None;
+    let look = || {
+        replaced = replaced.take().or_else(|| of_primary.by(primary));
+        scavengers.iter_mut().try_for_each(Beside::look)
+    };
+    let status = until_ended(primary, look).map_err(LaunchError::Wait)?;
     let elapsed = started.elapsed();
     let scavengers: Vec<ScavengerOutcome> =
         scavengers.into_iter().map(Beside::end).collect::<Result<_, _>>().map_err(LaunchError::Wait)?;
@@ -50,7 +58,7 @@ pub(crate) fn run(
         supervisor_lost: false,
         scavengers,
         elapsed,
-        last: Snapshot { scavengers: figures, ..Snapshot::default() },
+        last: Snapshot { scavengers: figures, executed: replaced, ..Snapshot::default() },
         site_outcomes: Vec::new(),
     })
 }
@@ -78,14 +86,19 @@ fn opened(stream: &Stream) -> io::Result<Stdio> {
     })
 }
 
-/// The primary's end; scavengers are looked at meanwhile.
-fn until_ended(primary: Pid, scavengers: &mut [Beside]) -> io::Result<ExitStatus> {
+/// How it is noticed that a program executes another one in its place.
+fn executed(program: &Program) -> Executed {
+    Executed::new(&[&program.file, Path::new("/proc/self/exe")])
+}
+
+/// The primary's end; `look` looks at all others, and at it, meanwhile.
+fn until_ended(primary: Pid, mut look: impl FnMut() -> io::Result<()>) -> io::Result<ExitStatus> {
     let handle = pidfd_open(primary, PidfdFlags::empty())?;
     loop {
         if let Some(status) = reap(primary)? {
             return Ok(status);
         }
-        scavengers.iter_mut().try_for_each(Beside::look)?;
+        look()?;
         match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&LOOK_EVERY)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -97,6 +110,9 @@ fn until_ended(primary: Pid, scavengers: &mut [Beside]) -> io::Result<ExitStatus
 struct Beside {
     pid: Result<Pid, String>,
     looks: LifeSamples,
+    executed: Executed,
+    /// What it executed in its place.
+    replaced: Option<PathBuf>,
     /// The most threads that it was seen with.
     threads: u32,
     ended: Option<ExitStatus>,
@@ -107,13 +123,15 @@ impl Beside {
         let looks = LifeSamples::new(Instant::now());
         let output = Some([&wanted.stdout, &wanted.stderr]);
         let pid = start(&wanted.program, terms, output).map_err(|why| why.to_string());
-        Self { pid, looks, threads: 0, ended: None }
+        let executed = executed(&wanted.program);
+        Self { pid, looks, executed, replaced: None, threads: 0, ended: None }
     }
 
     fn look(&mut self) -> io::Result<()> {
         if let (Ok(pid), None) = (&self.pid, self.ended) {
             let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
             self.threads = self.threads.max(threads.map_or(0, |them| them.count() as u32));
+            self.replaced = self.replaced.take().or_else(|| self.executed.by(*pid));
             self.looks.look(*pid);
             self.ended = reap(*pid)?;
         }
@@ -139,7 +157,7 @@ impl Beside {
             exit: self.pid.map(|_| self.ended.unwrap_or(killed)),
             lost: false,
             killed_at_end,
-            executed: None,
+            executed: self.replaced,
             refused_threads: false,
             life: self.looks.life(),
             figures: ScavengerNow { pid: raw, threads: self.threads, ..ScavengerNow::default() },

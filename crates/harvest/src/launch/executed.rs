@@ -2,28 +2,29 @@
 //! from then on is not rewritten. A wrapper script does so at once.
 //!
 //! It shows by the file that `/proc/PID/exe` names: the primary's rewritten file for all processes
-//! of a harvest, scavengers too, since that belongs to the address space.
+//! of a harvest, scavengers too, since that belongs to the address space; and for programs that run
+//! as they are, the file of each, after that of the process that becomes it.
 
 use rustix::process::Pid;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub(super) struct Executed {
-    /// Device and inode of the copy; none where it is gone already.
-    copy: Option<(u64, u64)>,
+    /// Device and inode of each; none where it is gone already.
+    own: Option<Vec<(u64, u64)>>,
 }
 
 impl Executed {
-    /// By the copy that the primary begins with.
-    pub(super) fn new(copy: &Path) -> Self {
-        Self { copy: identity(copy) }
+    /// By the files that the process begins with.
+    pub(super) fn new(own: &[&Path]) -> Self {
+        Self { own: own.iter().map(|file| identity(file)).collect() }
     }
 
-    /// What a process executed in place of its copy, if it lives and that can be seen.
+    /// What a process executed in place of them, if it lives and that can be seen.
     pub(super) fn by(&self, pid: Pid) -> Option<PathBuf> {
         let link = format!("/proc/{}/exe", pid.as_raw_nonzero());
         let now = identity(Path::new(&link))?;
-        if self.copy? == now { None } else { std::fs::read_link(link).ok() }
+        if self.own.as_ref()?.contains(&now) { None } else { std::fs::read_link(link).ok() }
     }
 }
 

@@ -116,7 +116,7 @@ impl Running {
             started,
             modules: 1 + harvest.primary.modules.len(),
             forked: Forked::new(&harvest.primary),
-            executed: Executed::new(&harvest.primary.file),
+            executed: Executed::new(&[&harvest.primary.file]),
             replaced: None,
             replaced_scavengers: vec![None; harvest.scavengers.len()],
             count: harvest.scavengers.len(),
