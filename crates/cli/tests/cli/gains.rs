@@ -3,7 +3,8 @@
 use testkit::{Place, said, text};
 
 /// Chases through a list larger than most caches, as often as its argument says, and writes where
-/// it ended; without a number it computes, for ever.
+/// it ended; with one more argument through a sixteenth of it, which is soon made; without a number
+/// it computes, for ever.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +15,9 @@ static volatile unsigned long sum;
 __attribute__((noinline)) static void compute(void) { for (unsigned long i = 1; i; i++) sum += i * i ^ i >> 3; }
 int main(int argc, char **argv) {
     if (!atol(argv[1])) compute();
-    size_t at = 0;
-    for (size_t i = 0; i < NODES; i++) {
-        size_t next = (at * 1664525 + 1013904223) % NODES;
+    size_t at = 0, nodes = argc > 2 ? NODES / 16 : NODES;
+    for (size_t i = 0; i < nodes; i++) {
+        size_t next = (at * 1664525 + 1013904223) % nodes;
         list[at].next = &list[next];
         at = next;
     }
@@ -74,7 +75,7 @@ fn the_time_of_a_turn_is_taken_apart() {
     let told = |loads| {
         let run = place
             .harvest(&["--explain-turns", "--max-slowdown", "1000000%", "--stay-aboard"])
-            .args(["--scavenger", "./p 4000000000", "--", "./p", loads])
+            .args(["--scavenger", "./p 4000000000 soon", "--", "./p", loads])
             .output()
             .unwrap();
         assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
@@ -87,7 +88,10 @@ fn the_time_of_a_turn_is_taken_apart() {
         eprintln!("not tried: {told}");
         return;
     }
-    assert!(told.contains("turns: one of the primary and one of each of 1.0 guests take "), "{told}");
+    let (_, of_guests) = told.split_once("turns: one of the primary and one of each of ").expect(&told);
+    let (guests, _) = of_guests.split_once(" guests take ").expect(&told);
+    // On average over the run: while the primary is timed alone it is none.
+    assert!(guests.parse().is_ok_and(|guests: f64| 0.0 < guests && guests <= 1.0), "{told}");
     let percent = |whose: &str, what: &str| -> f64 {
         let of_it = |line: &&str| line.trim_start().starts_with(whose) && line.contains(what);
         let line = told.lines().find(of_it).unwrap_or_else(|| panic!("{whose} {what}: {told}"));
@@ -96,7 +100,7 @@ fn the_time_of_a_turn_is_taken_apart() {
     let waits = percent("primary", "waits for a load") + percent("guests", "waits for a load");
     let yields = percent("primary", "yields") + percent("guests", "yields");
     let computes = percent("primary", "computes") + percent("guests", "computes");
-    // Both go through lists that no cache holds, and do nothing else.
+    // Both go through lists that the nearest caches do not hold, and do nothing else.
     assert!(waits > 40.0 && yields > 0.5 && computes < 20.0, "{told}");
     let all = waits + yields + computes + percent("both", "libraries");
     assert!((99.0..101.0).contains(&all), "{told}");
