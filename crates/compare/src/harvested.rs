@@ -13,8 +13,7 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     figures.headline("absence, 99th percentile", Lower, &run.absences.p99);
     figures.detail("absence, median", Lower, &run.absences.p50);
     figures.detail("absence, longest", Lower, &run.absences.max);
-    figures.headline("cycles harvested", Higher, &run.cycles.harvested);
-    figures.detail("cost of a yield", Lower, &run.yields.cost);
+    figures.headline("work of all", Higher, &run.work);
     for scavenger in &run.scavengers {
         let name = format!("scavenger {} ({})", scavenger.copy, scavenger.process.command.join(" "));
         figures.headline(format!("{name}, progress"), Higher, &scavenger.progress);

@@ -32,13 +32,19 @@ const SHOWS_FROM_SECONDS: f64 = 1.0;
 pub enum Against {
     #[error("the primary has no place where guests may run")]
     NoYields,
+    #[error("none of the scavengers can be its guest")]
+    NoGuests,
     #[error("{0}")]
     Known(String),
 }
 
 /// Why the stalls of this primary are not worth harvesting; none where they are, or nothing is
-/// known. `has_places`: the plan has some in the primary where guests may run.
-pub(crate) fn reason_against(known: &Known, has_places: bool) -> Option<Against> {
+/// known. `has_places`: the plan has some in the primary where guests may run; `has_guests`: some
+/// scavenger can be one.
+pub(crate) fn reason_against(known: &Known, has_places: bool, has_guests: bool) -> Option<Against> {
+    if !has_guests {
+        return Some(Against::NoGuests);
+    }
     if !has_places {
         return Some(Against::NoYields);
     }
@@ -101,7 +107,7 @@ mod tests {
     }
 
     fn against(profile: Profile) -> Option<String> {
-        match reason_against(&Known { profile: Some(profile), earlier: None }, true) {
+        match reason_against(&Known { profile: Some(profile), earlier: None }, true, true) {
             Some(Against::Known(why)) => Some(why),
             _ => None,
         }
@@ -109,8 +115,9 @@ mod tests {
 
     #[test]
     fn a_profile_tells_what_there_is_to_harvest() {
-        assert_eq!(reason_against(&Known::default(), true), None);
-        assert_eq!(reason_against(&Known::default(), false), Some(Against::NoYields));
+        assert_eq!(reason_against(&Known::default(), true, true), None);
+        assert_eq!(reason_against(&Known::default(), false, true), Some(Against::NoYields));
+        assert_eq!(reason_against(&Known::default(), true, false), Some(Against::NoGuests));
         assert_eq!(against(profile([0.6, 0.7], 2.0, 2.0)), None);
         assert_eq!(against(profile([0.01, 0.3], 2.0, 2.0)), None, "too little is known");
         assert_eq!(against(profile([0.01, 0.02], 0.1, 0.1)), None, "too short");

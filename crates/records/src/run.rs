@@ -46,7 +46,9 @@ pub struct Run {
     pub without: Vec<Part>,
     /// Wall-clock time from the primary's start to its end.
     pub wall: Quantity,
-    pub cycles: Cycles,
+    /// In older records, where it was never known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<Cycles>,
     pub yields: Yields,
     pub absences: Absences,
     #[serde(default)]
@@ -83,12 +85,14 @@ pub struct Cycles {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Yields {
-    /// How often the primary yielded to guests.
-    pub primary: Quantity,
+    /// In older records, where it was never known: how often the primary yielded to guests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary: Option<Quantity>,
     /// How often guests yielded to each other or to the primary.
     pub guests: Quantity,
-    /// The cost of one yield, in core cycles.
-    pub cost: Quantity,
+    /// In older records, where it was never known: the cost of one yield, in core cycles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Quantity>,
 }
 
 /// Something that was asked for and could not be done.

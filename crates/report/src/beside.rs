@@ -127,6 +127,5 @@ fn run(record: &AnyRecord) -> Vec<(String, Cell)> {
         told("absences: 99% are shorter than", Cell::quantity(&run.absences.p99)),
         told("the longest absence", Cell::quantity(&run.absences.max)),
         told("work of all", Cell::quantity(&run.work)),
-        told("cycles harvested", Cell::quantity(&run.cycles.harvested)),
     ]
 }

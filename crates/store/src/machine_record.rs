@@ -8,6 +8,11 @@ use records::Document;
 use records::host::Host;
 use records::machine::Machine;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What others on this machine have disturbed is measured again after this time, not at each
+/// harvest.
+const MEASURED_AGAIN_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Where `gleaner measure` leaves its record, and where other verbs look for it:
 /// `~/.cache/gleaner/machine.json`; `None` if neither `XDG_CACHE_HOME` nor HOME is set.
@@ -37,13 +42,27 @@ pub fn is_there() -> bool {
     usual_place().is_some_and(|path| path.exists())
 }
 
-/// Whether what was measured shortly is missing, or is of another processor.
+/// Whether what was measured shortly is missing, is of another processor, or lacks something that
+/// was not measured lately either.
 pub fn short_is_missing(host: &Host) -> bool {
-    short_record().is_none_or(|record| processor(&record.body.host) != processor(host))
+    short().is_none_or(|(path, record)| {
+        let lacks = || missing(&path, &record).is_some() && is_old(&path);
+        processor(&record.body.host) != processor(host) || lacks()
+    })
 }
 
-fn short_record() -> Option<Document<Machine>> {
-    short().map(|(_, record)| record)
+fn is_old(path: &Path) -> bool {
+    let written = std::fs::metadata(path).and_then(|file| file.modified());
+    // A clock that was set back makes it of the future.
+    let age = |written| SystemTime::now().duration_since(written).unwrap_or_default();
+    written.is_ok_and(|written| age(written) > MEASURED_AGAIN_AFTER)
+}
+
+/// What plans need and this record has not.
+fn missing(path: &Path, document: &Document<Machine>) -> Option<String> {
+    let assumed = from_machine(path, document).assumed.into_iter();
+    let to_measure = assumed.filter(|line| line.contains("gleaner measure")).map(|line| figure(&line));
+    to_measure.reduce(|all, next| format!("{all}, {next}"))
 }
 
 /// What was measured shortly, and where it lies, if it is there and sound.
@@ -53,15 +72,16 @@ pub fn short() -> Option<(PathBuf, Document<Machine>)> {
     Some((path, record))
 }
 
-/// Leaves what was measured shortly where the next harvest finds it, if it has all that plans need:
-/// what others on this machine have disturbed is measured again the next time.
-pub fn keep_short(document: &Document<Machine>) -> Kept {
-    let Some(path) = short_place() else { return Kept::Nowhere(NO_DIRECTORY.to_owned()) };
-    let missing =
-        from_machine(&path, document).assumed.into_iter().filter(|line| line.contains("gleaner measure"));
-    match missing.map(|line| figure(&line)).reduce(|all, next| format!("{all}, {next}")) {
-        Some(missing) => Kept::Nowhere(format!("not resolved: {missing}")),
-        None => write(&path, document),
+/// Leaves what was measured shortly where the next harvest finds it. An error says what will be
+/// assumed: all, where it cannot be kept, or what others on this machine have disturbed.
+pub fn keep_short(document: &Document<Machine>) -> Result<(), String> {
+    let path = short_place().ok_or(NO_DIRECTORY)?;
+    match write(&path, document) {
+        Kept::Nowhere(why) => Err(why),
+        Kept::Written(_) | Kept::Older(..) => match missing(&path, document) {
+            Some(missing) => Err(format!("not resolved: {missing}")),
+            None => Ok(()),
+        },
     }
 }
 

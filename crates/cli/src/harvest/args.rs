@@ -84,7 +84,7 @@ pub(crate) struct HarvestArgs {
     profile: Vec<PathBuf>,
 
     /// Use a plan made by --dry-run --record FILE instead of making one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "without", "ring"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "without", "ring", "max_slowdown", "max_absence", "machine", "assume_costs", "library_time", "program_time"])]
     plan: Option<PathBuf>,
 
     /// Make the plan, explain it, and run nothing
@@ -127,6 +127,12 @@ pub(crate) struct HarvestArgs {
     /// --dry-run and --libraries take the time for all
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = crate::times::time)]
     library_time: Duration,
+
+    /// How long rewriting one program may delay the start, without its libraries: one that would
+    /// take longer, by its size, runs as it is. --dry-run, --no-cache and --stay-aboard take the
+    /// time
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = crate::times::time)]
+    program_time: Duration,
 
     /// Which loads become yield sites
     #[arg(long, value_enum, default_value_t = Chosen::Paying, help_heading = "Choosing sites")]
@@ -242,11 +248,11 @@ impl HarvestArgs {
             },
         };
         let libraries = self.libraries.clone().unwrap_or_default();
-        let library_time = self.library_time;
         Request {
             plan,
             libraries,
-            library_time,
+            library_time: self.library_time,
+            program_time: self.program_time,
             use_cache: !self.no_cache,
             dry_run: self.dry_run,
             decide: !self.stay_aboard && !self.no_cache && !participants.scavengers.is_empty(),
@@ -264,7 +270,7 @@ impl HarvestArgs {
             explained: self.dry_run,
             without: self.left_out(),
             asked: Asked {
-                scavengers: participants.scavengers.len() as u32,
+                scavengers: participants.guests().count() as u32,
                 ring: self.ring,
                 max_slowdown: self.max_slowdown.0,
                 max_absence_seconds: self.max_absence.0,

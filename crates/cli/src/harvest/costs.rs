@@ -10,7 +10,7 @@ use records::Document;
 use records::host::Host;
 use records::machine::{Effort, Machine};
 use std::thread;
-use store::machine_record::{self, Kept};
+use store::machine_record;
 
 /// Where this fails, costs are assumed, and the summary says so.
 pub(super) fn measure_if_missing(console: &Console) {
@@ -23,7 +23,8 @@ pub(super) fn measure_if_missing(console: &Console) {
         return;
     }
     console.remark("gleaner: measuring what misses and yields cost on this machine, once (two seconds)");
-    if let Err(why) = measured(&host, console).and_then(|machine| kept(&Document::now(machine))) {
+    let keep = |machine| machine_record::keep_short(&Document::now(machine));
+    if let Err(why) = measured(&host, console).and_then(keep) {
         console.remark(&format!("gleaner: {why}: the costs of a common machine are assumed"));
     }
 }
@@ -53,12 +54,5 @@ fn measured(host: &Host, console: &Console) -> Result<Machine, String> {
     match found? {
         Ok(found) => found.map_err(|refused| refused.why),
         Err(_) => Err("the measurement failed".to_owned()),
-    }
-}
-
-fn kept(document: &Document<Machine>) -> Result<(), String> {
-    match machine_record::keep_short(document) {
-        Kept::Nowhere(why) => Err(why),
-        Kept::Written(_) | Kept::Older(..) => Ok(()),
     }
 }

@@ -115,8 +115,11 @@ fn a_primary_that_sleeps_by_its_profile_runs_as_it_is() {
 #[test]
 fn sites_go_by_the_last_profile_of_the_program() {
     let place = place();
-    let mut profile = place.command(env!("CARGO_BIN_EXE_gleaner"));
-    assert!(profile.args(["profile", "-q", "--", "./p", "waits"]).output().unwrap().status.code() == Some(1));
+    let profile = || {
+        let mut profile = place.command(env!("CARGO_BIN_EXE_gleaner"));
+        profile.args(["profile", "-q", "--", "./p", "waits"]);
+        assert_eq!(profile.output().unwrap().status.code(), Some(1));
+    };
     let origins = |option: &[&str]| {
         let planned =
             ["--dry-run", "--record", "plan.json", "--scavenger", "./p guest", "--", "./p", "waits"];
@@ -125,9 +128,43 @@ fn sites_go_by_the_last_profile_of_the_program() {
         let modules = plan.modules.into_iter().filter(|module| module.role == Role::Primary);
         modules.flat_map(|module| module.sites).map(|site| site.gain.p_miss_from).collect::<Vec<Origin>>()
     };
-    let by_profile = origins(&[]);
+    // On a busy machine a profile may not show that anything is worth a site.
+    let mut profiles = std::iter::repeat_with(|| {
+        profile();
+        origins(&[])
+    });
+    let by_profile = profiles.by_ref().take(5).find(|origins| !origins.is_empty()).unwrap_or_default();
     assert!(by_profile.contains(&Origin::Profile) && !by_profile.contains(&Origin::Prior), "{by_profile:?}");
     assert!(!origins(&["--stay-aboard"]).contains(&Origin::Profile));
+}
+
+/// What takes too long to rewrite is not waited for, unless a user wants it.
+#[test]
+fn programs_that_take_long_to_rewrite_run_as_they_are() {
+    let place = place();
+    assert!(place.compile("cc", "q", &["-O1", "-fno-inline"]));
+    let run = |options: &[&str], scavenger: &str| {
+        let programs = ["--record", "run.json", "--scavenger", scavenger, "--", "./p", "computes"];
+        let output = place.harvest(&[options, &programs].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(7));
+        let run = run_of(&place);
+        let proven = |twin: &records::run::TwinUsed| matches!(twin.proof, Proof::Proven { .. });
+        let is_rewritten = [proven(&run.primary.twin), proven(&run.scavengers[0].process.twin)];
+        (is_rewritten, run.beside, text(&output.stderr))
+    };
+    let too_long = ["--program-time", "0s", "--choose", "every-load"];
+    let (rewritten, beside, said) = run(&too_long, "./p guest");
+    assert_eq!(rewritten, [false, false]);
+    assert!(beside.is_some_and(|why| why.contains("--program-time")) && said.contains("(--dry-run)"), "{said}");
+    // Once they are rewritten nothing takes long.
+    let (rewritten, ..) = run(&["--choose", "every-load"], "./p guest");
+    assert_eq!(rewritten, [true, true]);
+    let (rewritten, beside, _) = run(&too_long, "./p guest");
+    assert_eq!((rewritten, beside), ([true, true], None));
+    let (rewritten, beside, said) = run(&too_long, "./q guest");
+    assert!(rewritten == [false, false] && beside.is_some_and(|why| why.contains("guest")), "{said}");
+    let (rewritten, ..) = run(&[&too_long[..], &["--stay-aboard"]].concat(), "./q guest");
+    assert_eq!(rewritten, [true, true]);
 }
 
 /// A program finds signals, streams and limits as without Gleaner; and none of it is left.

@@ -47,6 +47,14 @@ fn wrong_use_is_told_in_one_line() {
             &["harvest", "--no-spin", "--", "true"],
             "unexpected argument '--no-spin' found; did you mean '--no-spins'?",
         ),
+        (
+            &["harvest", "--plan", "p.json", "--max-slowdown", "5%", "--", "true"],
+            "the argument '--plan <FILE>' cannot be used with '--max-slowdown <SHARE>'",
+        ),
+        (
+            &["harvest", "--plan", "p.json", "--max-absence", "1us", "--", "true"],
+            "the argument '--plan <FILE>' cannot be used with '--max-absence <TIME>'",
+        ),
         (&["harvest", "--every-load", "true"], "unexpected argument '--every-load' found"),
         (&["harvest", "-x", "--", "true"], "unexpected argument '-x' found"),
         (&["harvest", "--", "-x", "--dry-run"], "primary: -x: no such program in PATH"),

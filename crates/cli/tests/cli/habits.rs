@@ -241,7 +241,8 @@ fn a_primary_keeps_its_habits() {
 #[test]
 fn a_scavenger_keeps_its_habits() {
     let place = place();
-    assert!(place.compile("cc", "static", &["-static"]));
+    // Without symbols nobody knows that it can start threads.
+    assert!(place.compile("cc", "static", &["-static", "-s"]));
     // Without a dynamic loader nothing of ours is in it that could know its file, or speak to its
     // libc.
     for (name, habits) in [
@@ -265,17 +266,31 @@ fn a_scavenger_keeps_its_habits() {
     }
 }
 
+/// One whose file tells that it will start some runs as it is, others among guests.
 #[test]
-fn a_scavenger_that_gets_no_threads_is_told_of() {
+fn threads_of_scavengers_without_a_loader() {
     let place = place();
-    assert!(place.compile("cc", "static", &["-static"]));
-    for (name, gets_none) in [("p", false), ("static", true)] {
+    assert!(place.compile("cc", "static", &["-static"]) && place.compile("cc", "bare", &["-static", "-s"]));
+    for (name, is_guest, gets_threads) in
+        [("p", true, true), ("static", false, true), ("bare", true, false)]
+    {
         let program = place.at(name).display().to_string();
         assert_eq!(ended(place.command(&program).arg("threads")).1, Some(0), "{name}");
         let scavenger = format!("{program} threads");
-        let said = ended(&mut place.harvest(&["--scavenger", &scavenger, "--", "./p", "company"])).0;
-        assert_eq!(said.contains("killed by signal 6"), gets_none, "{name}: {said}");
-        assert_eq!(said.contains("it has no dynamic loader"), gets_none, "{name}: {said}");
+        let scavengers = ["--scavenger", "./p title", "--scavenger", &scavenger, "--scavenger", "./p title"];
+        let primary = ["--record", "run.json", "--choose", "every-load", "--", "./p", "company"];
+        let said = ended(&mut place.harvest(&[&scavengers[..], &primary].concat())).0;
+        assert_eq!(said.contains("killed by signal 6"), !gets_threads, "{name}: {said}");
+        assert_eq!(said.contains("it has no dynamic loader"), !gets_threads, "{name}: {said}");
+        assert_eq!(said.contains("it ran beside the primary, as it is"), !is_guest, "{name}: {said}");
+        let run = records::read::<records::run::Run>(&place.at("run.json")).unwrap().body;
+        let proven = |scavenger: &records::run::Scavenger| {
+            matches!(scavenger.process.twin.proof, records::run::Proof::Proven { .. })
+        };
+        let are_guests: Vec<bool> = run.scavengers.iter().map(proven).collect();
+        assert_eq!(are_guests, [true, is_guest, true], "{name}");
+        let end = &run.scavengers[1].process.ended;
+        assert_eq!(*end == records::run::Ended::Exited { code: 0 }, gets_threads, "{name}: {end:?}");
     }
 }
 

@@ -89,6 +89,5 @@ pub(super) const HEADLINES: &[Headline] = &[
     headline(("wall", "value"), "harvest_wall", "wall-clock time of the harvest's primary", &[]),
     headline(("slowdown", "share"), "harvest_slowdown", "slowdown of the primary", &[]),
     headline(("absences", "p99"), "harvest_absence_p99", "99th percentile of the primary's absences", &[]),
-    headline(("cycles", "stalled"), "harvest_stalled", "cycles in which the primary waited for memory", &[]),
-    headline(("cycles", "harvested"), "harvest_harvested", "those of them in which guests ran", &[]),
+    headline(("work", "value"), "harvest_work", "work of all programs of a harvest together", &[]),
 ];

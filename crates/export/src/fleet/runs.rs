@@ -20,10 +20,10 @@ pub(super) const TABLE: Table = Table {
         float("absence_p50_ns", "median time from a yield to the primary's going on"),
         float("absence_p99_ns", "99th percentile of it"),
         float("absence_max_ns", "the longest one that was timed"),
-        float("cycles_stalled", "cycles in which the primary waited for memory"),
-        float("cycles_harvested", "those of them in which guests ran"),
-        float("yields", "how often the primary yielded"),
-        float("yield_cycles", "cost of one yield"),
+        float("work", "of all programs together: that of one with a processor alone is 1"),
+        float("work_lo", "lower end of its 95% interval"),
+        float("work_hi", "upper end"),
+        float("guest_yields", "how often guests yielded"),
         int("refusals", "things that were asked for and not done"),
     ],
     rows,
@@ -32,6 +32,7 @@ pub(super) const TABLE: Table = Table {
 fn rows(source: &Source) -> Vec<Row> {
     let Some(run) = source.body::<Run>() else { return Vec::new() };
     let [slowdown, slowdown_lo, slowdown_hi] = interval(&run.slowdown.share);
+    let [work, work_lo, work_hi] = interval(&run.work);
     let mut commands: Vec<String> = Vec::new();
     for scavenger in &run.scavengers {
         let command = scavenger.process.command.join(" ");
@@ -51,10 +52,10 @@ fn rows(source: &Source) -> Vec<Row> {
         run.absences.p50.value().into(),
         run.absences.p99.value().into(),
         run.absences.max.value().into(),
-        run.cycles.stalled.value().into(),
-        run.cycles.harvested.value().into(),
-        run.yields.primary.value().into(),
-        run.yields.cost.value().into(),
+        work,
+        work_lo,
+        work_hi,
+        run.yields.guests.value().into(),
         run.refusals.len().into(),
     ]]
 }

@@ -9,3 +9,4 @@ pub mod library;
 pub mod linked;
 pub mod names;
 pub mod program;
+mod unfit;

@@ -6,6 +6,7 @@
 
 use crate::find::libraries::{self, Libraries};
 use crate::find::linked::{self, Chosen, Listing, NotListed};
+use crate::find::unfit;
 use image::Image;
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
@@ -26,6 +27,8 @@ pub struct Program {
     /// What it is given, from `argv[0]` on.
     pub arguments: Vec<OsString>,
     pub linkage: Linkage,
+    /// Why it runs as it is where it is a scavenger, and is never a guest.
+    pub as_it_is: Option<String>,
     libraries: Beside,
     /// Those of its libraries that are rewritten with it.
     pub linked: Chosen,
@@ -116,9 +119,9 @@ impl Program {
             let told = file.display().to_string();
             let head = head_of(&file, &told)?;
             if head.starts_with(b"\x7fELF") {
-                let (linkage, libraries) = linkage_of(&file, &told)?;
-                let command = command.to_vec();
-                return Ok(Self { command, file, arguments, linkage, libraries, linked: Chosen::default() });
+                let (linkage, libraries, as_it_is) = contents_of(&file, &told)?;
+                let (command, linked) = (command.to_vec(), Chosen::default());
+                return Ok(Self { command, file, arguments, linkage, as_it_is, libraries, linked });
             }
             let (interpreter, argument) = match interpreter(&head) {
                 Some(line) => line,
@@ -246,7 +249,7 @@ fn is_text(head: &[u8]) -> bool {
 }
 
 /// What the file's contents tell; a large file takes long to read.
-fn linkage_of(file: &Path, told: &str) -> Result<(Linkage, Beside), ProgramError> {
+fn contents_of(file: &Path, told: &str) -> Result<(Linkage, Beside, Option<String>), ProgramError> {
     const PT_INTERP: u32 = 3;
     let data =
         std::fs::read(file).map_err(|e| ProgramError::Unreadable(told.to_owned(), records::plain(&e)))?;
@@ -257,12 +260,13 @@ fn linkage_of(file: &Path, told: &str) -> Result<(Linkage, Beside), ProgramError
     }
     let image = Image::parse(&data).map_err(|e| ProgramError::Damaged(told.to_owned(), e.to_string()))?;
     let has_loader = image.segments().iter().any(|segment| segment.kind == PT_INTERP);
-    Ok(if has_loader {
+    let (linkage, libraries) = if has_loader {
         (Linkage::Dynamic, libraries::beside(&image, file))
     } else {
         // No loader looks for its libraries, and no runtime would restore the variable.
         (Linkage::Static, Ok(None))
-    })
+    };
+    Ok((linkage, libraries, unfit::why(&image, has_loader).map(str::to_owned)))
 }
 
 /// Refuses rights of a file that a copy would not have.

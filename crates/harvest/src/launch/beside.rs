@@ -1,5 +1,6 @@
-//! Runs all programs as they are: the primary as its user would start it, and beside it scavengers
-//! under `SCHED_IDLE`, which have the CPUs when nobody else wants them.
+//! Runs programs as they are: the primary as its user would start it, and beside it scavengers
+//! under `SCHED_IDLE`, which have the CPUs when nobody else wants them. Of a harvest these are the
+//! scavengers that cannot be guests.
 
 use super::error::LaunchError;
 use super::executed::Executed;
@@ -34,9 +35,8 @@ pub(crate) fn run(
     let alone = Terms { inherited, is_beside: false, cpus: None };
     let primary = start(&participants.primary, &alone, None)?;
     forwarding.to(primary.as_raw_nonzero().get() as u32);
-    let beside = Terms { inherited: Inherited::default(), is_beside: true, cpus };
     let mut scavengers: Vec<Beside> =
-        participants.scavengers.iter().map(|wanted| Beside::start(wanted, &beside)).collect();
+        participants.scavengers.iter().map(|wanted| Beside::start(wanted, cpus)).collect();
     let of_primary = executed(&participants.primary);
     let mut replaced = None;
     let look = || {
@@ -107,7 +107,7 @@ fn until_ended(primary: Pid, mut look: impl FnMut() -> io::Result<()>) -> io::Re
 }
 
 /// A scavenger in a process of its own.
-struct Beside {
+pub(crate) struct Beside {
     pid: Result<Pid, String>,
     looks: LifeSamples,
     executed: Executed,
@@ -119,15 +119,17 @@ struct Beside {
 }
 
 impl Beside {
-    fn start(wanted: &WantedScavenger, terms: &Terms<'_>) -> Self {
+    pub(crate) fn start(wanted: &WantedScavenger, cpus: Option<&[u32]>) -> Self {
         let looks = LifeSamples::new(Instant::now());
+        let terms = Terms { inherited: Inherited::default(), is_beside: true, cpus };
         let output = Some([&wanted.stdout, &wanted.stderr]);
-        let pid = start(&wanted.program, terms, output).map_err(|why| why.to_string());
+        let pid = start(&wanted.program, &terms, output).map_err(|why| why.to_string());
         let executed = executed(&wanted.program);
         Self { pid, looks, executed, replaced: None, threads: 0, ended: None }
     }
 
-    fn look(&mut self) -> io::Result<()> {
+    /// Takes note of how far it is.
+    pub(crate) fn look(&mut self) -> io::Result<()> {
         if let (Ok(pid), None) = (&self.pid, self.ended) {
             let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
             self.threads = self.threads.max(threads.map_or(0, |them| them.count() as u32));
@@ -139,7 +141,7 @@ impl Beside {
     }
 
     /// What became of it, now that the primary has ended.
-    fn end(mut self) -> io::Result<ScavengerOutcome> {
+    pub(crate) fn end(mut self) -> io::Result<ScavengerOutcome> {
         self.look()?;
         let killed_at_end = self.pid.is_ok() && self.ended.is_none();
         let patience = Instant::now() + GRACE;

@@ -13,7 +13,7 @@ use crate::launch::{Life, Outcome, Paces, Processor, ScavengerNow, ScavengerOutc
 use crate::session::{Participants, Prepared, WantedScavenger};
 use records::plan::{Counts, Role};
 use records::run::{
-    Absences, Bucket, Cycles, Ended, HomeTrip, Process, Proof, Refused, Run, Scavenger, SiteRun, Slowdown,
+    Absences, Bucket, Ended, HomeTrip, Process, Proof, Refused, Run, Scavenger, SiteRun, Slowdown,
     SwitchedOff, Times, TwinUsed, Yields,
 };
 use runtime_abi::control::trip;
@@ -88,14 +88,12 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
         bounds: prepared.plan.bounds.clone(),
         without: prepared.plan.without.clone(),
         wall: time(outcome.elapsed),
-        cycles: Cycles {
-            stalled: Quantity::unresolved("the primary was not profiled"),
-            harvested: Quantity::unresolved("guests' cycles are not counted apart from the primary's"),
-        },
+        // Older records have more.
+        cycles: None,
         yields: Yields {
-            primary: Quantity::unresolved("yields are not counted"),
+            primary: None,
             guests: count(outcome.scavengers.iter().map(|it| it.figures.work.turns).sum()),
-            cost: Quantity::unresolved("yields are not timed"),
+            cost: None,
         },
         absences: absences(&outcome.last.paces),
         slowdown,
@@ -108,6 +106,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
             .chain(no_sites)
             .chain(left_alone(prepared, outcome))
             .chain(prepared.left_for_later.clone())
+            .chain(as_they_are(prepared))
             .chain(executed(participants, outcome))
             .chain(threadless(participants, outcome))
             .collect(),
@@ -190,6 +189,17 @@ fn executed(participants: &Participants, outcome: &Outcome) -> Vec<Refused> {
         Some(Refused { what: told(wanted), why, would_help })
     });
     primary.into_iter().chain(scavengers).collect()
+}
+
+/// Scavengers that could not be guests.
+fn as_they_are(prepared: &Prepared) -> impl Iterator<Item = Refused> {
+    let each = prepared.participants().scavengers.iter();
+    let each = each.filter_map(|wanted| Some((wanted, wanted.program.as_it_is.as_ref()?)));
+    each.map(|(wanted, why)| Refused {
+        what: format!("{} in the primary's stalls", told(wanted)),
+        why: format!("it ran beside the primary, as it is: {why}"),
+        would_help: None,
+    })
 }
 
 fn told(wanted: &WantedScavenger) -> String {

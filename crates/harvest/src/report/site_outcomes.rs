@@ -86,7 +86,7 @@ fn run(planned: &PlannedModule, site: &Site, outcomes: u64, soon: u64) -> SiteRu
         file: planned.path.clone(),
         role: planned.role,
         place: site.place.clone(),
-        yields: Quantity::unresolved("yields are not counted"),
+        yields: None,
         watched: outcomes,
         hits: hits.map_or_else(
             || Quantity::unresolved("none of its yields was timed"),

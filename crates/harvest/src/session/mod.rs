@@ -58,6 +58,8 @@ pub struct Request {
     /// How long scavengers' libraries may take to rewrite, where none is asked for by its name and
     /// something will run. Those that are left are rewritten in later sessions.
     pub library_time: Duration,
+    /// How long rewriting one program may delay the start.
+    pub program_time: Duration,
     /// Rewritten files and analyses are kept in the user's cache, and taken from there.
     pub use_cache: bool,
     /// Nothing will run: the plan is to be explained.
@@ -117,10 +119,17 @@ pub fn prepare(
             let may_leave =
                 request.libraries == Wanted::OfScavengers && !request.dry_run && !cache.is_temporary();
             let library_time = may_leave.then_some(request.library_time);
-            let terms = Terms { prices: &prices, rates: &rates, wishes, cache: &cache, library_time };
+            let may_wait = request.decide && !request.dry_run && !cache.is_temporary();
+            let program_time = may_wait.then_some(request.program_time);
+            let terms =
+                Terms { prices: &prices, rates: &rates, wishes, cache: &cache, library_time, program_time };
             planning::plan(&inputs, &terms, known.as_ref(), progress)?
         }
     };
+    for (file, why) in &planning.as_they_are {
+        notice(progress, &format!("{}: {why}", file.display()));
+        participants.run_as_it_is(file, why);
+    }
     if let Some(why) = planning.against {
         return Ok(Prepared::to_run_beside(plan, participants, why, cache));
     }

@@ -96,6 +96,19 @@ impl Participants {
         Ok(Self { primary, scavengers, _outputs: outputs })
     }
 
+    /// The scavengers that may be guests of the primary; others run as they are beside it.
+    pub fn guests(&self) -> impl Iterator<Item = &WantedScavenger> {
+        self.scavengers.iter().filter(|scavenger| scavenger.program.as_it_is.is_none())
+    }
+
+    /// Scavengers of this file are no guests this time.
+    pub(super) fn run_as_it_is(&mut self, file: &Path, why: &str) {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        for scavenger in self.scavengers.iter_mut().filter(|it| absolute(&it.program.file) == file) {
+            scavenger.program.as_it_is = Some(why.to_owned());
+        }
+    }
+
     /// Refuses programs that cannot take part.
     pub fn check(&self) -> Result<(), ProgramError> {
         self.primary.check(Role::Primary)?;
@@ -111,8 +124,8 @@ impl Participants {
             Wanted::All | Wanted::OfScavengers => Vec::new(),
             Wanted::Named(names) => names.clone(),
         };
-        let scavengers =
-            self.scavengers.iter_mut().map(|scavenger| (&mut scavenger.program, Role::Scavenger));
+        let guests = self.scavengers.iter_mut().filter(|scavenger| scavenger.program.as_it_is.is_none());
+        let scavengers = guests.map(|scavenger| (&mut scavenger.program, Role::Scavenger));
         // Several copies of one program are linked alike.
         let mut known: Vec<(PathBuf, Role, Chosen)> = Vec::new();
         for (program, role) in std::iter::once((&mut self.primary, Role::Primary)).chain(scavengers) {
@@ -154,8 +167,9 @@ impl Participants {
         files
     }
 
+    /// The programs that are rewritten.
     pub(super) fn programs(&self) -> impl Iterator<Item = (&Program, Role)> {
-        let scavengers = self.scavengers.iter().map(|scavenger| (&scavenger.program, Role::Scavenger));
+        let scavengers = self.guests().map(|scavenger| (&scavenger.program, Role::Scavenger));
         std::iter::once((&self.primary, Role::Primary)).chain(scavengers)
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Planning {
     pub(super) left_alone: Vec<LeftAlone>,
     /// Those that are not rewritten yet.
     pub(super) left_for_later: Option<Refused>,
+    /// Scavengers that run as they are this time, and why.
+    pub(super) as_they_are: Vec<(PathBuf, String)>,
     /// Why nothing is harvested; what only scavengers need is not planned then.
     pub(super) against: Option<Against>,
 }
@@ -111,23 +113,37 @@ fn planned_files(
     let mut files: Vec<Option<PlannedFile>> =
         inputs.par_iter().map(|input| PlannedFile::kept(input, terms)).collect();
     let mut counter = Counter::new(progress, inputs.iter().map(InputFile::size));
-    let mut time = LibraryTime::of(terms.library_time);
+    let mut time = LibraryTime::of(terms.library_time, terms.program_time);
     // Where there is no space in the cache, all files are made again, and kept elsewhere.
     let mut is_full = false;
     // What every program calls comes first.
     let mut order: Vec<usize> = (0..inputs.len()).collect();
     order.sort_by_key(|&at| inputs[at].can_wait);
+    let own = |input: &&InputFile| !input.is_library && input.role == Role::Scavenger;
+    let mut guests = inputs.iter().filter(own).count();
     let of_primary = inputs.iter().filter(|input| input.role == Role::Primary).count();
     for (done, at) in order.into_iter().enumerate() {
         if done == of_primary {
-            planning.against = known.and_then(|known| decide::reason_against(known, has_places(&files)));
+            planning.against = known.and_then(|known| decide::reason_against(known, has_places(&files), guests > 0));
             if planning.against.is_some() && !terms.wishes.explained {
                 break;
             }
         }
         let (input, file) = (&inputs[at], &mut files[at]);
         let is_enough = || !input.can_wait || time.is_enough_for(input.code_bytes());
-        if file.is_none() && !is_enough() {
+        let too_long = || if input.is_library { None } else { time.too_long_for(input.code_bytes()) };
+        if let (None, Some(why)) = (&file, too_long()) {
+            if input.role == Role::Primary {
+                planning.against = Some(Against::Known(why));
+                break;
+            }
+            planning.as_they_are.push((input.path.clone(), why));
+            guests -= 1;
+            if guests == 0 {
+                planning.against = Some(Against::NoGuests);
+                break;
+            }
+        } else if file.is_none() && !is_enough() {
             time.left += 1;
         } else if file.is_none() {
             let began = Instant::now();

@@ -8,13 +8,15 @@ use super::participants::{LeftAlone, Participants};
 use super::rewritten_file::entry;
 use crate::decide::Against;
 use crate::find::program::{Program, ProgramError};
-use crate::launch::{self, Homes, Outcome, Running, Snapshot, signals};
+use crate::launch::beside::Beside;
+use crate::launch::{self, Homes, LaunchError, Outcome, Running, ScavengerOutcome, Snapshot, signals};
 use crate::rewrite::{self, Entry};
 use lab::inherited::Inherited;
 use model::prices::Pricing;
 use records::Document;
 use records::plan::{Plan, PlannedModule, Prices, Role};
 use records::run::{Refused, Run};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use store::cache::Cache;
@@ -138,17 +140,29 @@ impl Prepared {
         &self,
         homes: Homes,
         inherited: Inherited,
-        watch: impl FnMut(&Snapshot),
+        mut watch: impl FnMut(&Snapshot),
     ) -> Result<Outcome, SessionError> {
         if self.beside.is_some() {
             return Ok(launch::beside::run(&self.participants, homes.cpus.as_deref(), inherited)?);
         }
+        let cpus = homes.cpus.clone();
         let mut harvest = self.harvest(homes)?;
         let forwarding = signals::Forwarding::begin();
         harvest.inherited = Inherited { ignored: inherited.ignored | forwarding.ignored(), ..inherited };
         let running: Running = launch::launch(&harvest)?;
         forwarding.to(running.primary());
-        Ok(running.wait(watch)?)
+        let mut beside: Vec<Option<Beside>> = self
+            .participants
+            .scavengers
+            .iter()
+            .map(|it| it.program.as_it_is.is_some().then(|| Beside::start(it, cpus.as_deref())))
+            .collect();
+        let outcome = running.wait(|snapshot| {
+            // What cannot be seen now is seen at its end.
+            beside.iter_mut().flatten().for_each(|it| drop(it.look()));
+            watch(snapshot);
+        })?;
+        Ok(with_those_beside(outcome, beside)?)
     }
 
     /// What the launcher is to start.
@@ -170,7 +184,7 @@ impl Prepared {
         harvest.homes = homes;
         let prices = &self.plan.prices;
         harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
-        for wanted in &self.participants.scavengers {
+        for wanted in self.participants.guests() {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();
             scavenger.stderr = wanted.stderr.clone();
@@ -178,4 +192,19 @@ impl Prepared {
         }
         Ok(harvest)
     }
+}
+
+/// The outcome of all scavengers, in the order in which they were asked for: of guests, and of
+/// those that ran beside the primary.
+fn with_those_beside(mut outcome: Outcome, beside: Vec<Option<Beside>>) -> Result<Outcome, LaunchError> {
+    let mut guests = std::mem::take(&mut outcome.scavengers).into_iter();
+    let of = |beside: Option<Beside>| match beside {
+        Some(beside) => beside.end().map(Some),
+        None => Ok(guests.next()),
+    };
+    let all: Vec<Option<ScavengerOutcome>> =
+        beside.into_iter().map(of).collect::<io::Result<_>>().map_err(LaunchError::Wait)?;
+    outcome.scavengers = all.into_iter().flatten().collect();
+    outcome.last.scavengers = outcome.scavengers.iter().map(|it| it.figures.clone()).collect();
+    Ok(outcome)
 }

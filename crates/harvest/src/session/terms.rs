@@ -13,4 +13,6 @@ pub(super) struct Terms<'t> {
     pub(super) cache: &'t Cache,
     /// How long libraries of scavengers may take; `None`: as long as they take.
     pub(super) library_time: Option<Duration>,
+    /// The same of a program's own file.
+    pub(super) program_time: Option<Duration>,
 }

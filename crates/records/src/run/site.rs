@@ -11,7 +11,9 @@ pub struct SiteRun {
     pub role: Role,
     #[serde(flatten)]
     pub place: Place,
-    pub yields: Quantity,
+    /// In older records, where it was never known: how often it yielded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yields: Option<Quantity>,
     /// Yields at this site that were timed while the primary ran alone.
     #[serde(default)]
     pub watched: u64,

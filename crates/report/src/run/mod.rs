@@ -42,24 +42,20 @@ fn gave(run: &Run, out: &mut Out) {
     };
     out.html.push_str(&format!(
         "<div class=\"verdict {}\"><p><strong>{}.</strong></p><ul><li>Slowdown: {}; allowed: {}</li>\
-         <li>Cycles in which the primary waited for memory: {}</li><li>Of those, other work ran in: {}</li>\
-         <li>It ran for {}</li></ul></div>\n",
+         <li>Work of all programs, where that of one alone is 1: {}</li><li>It ran for {}</li></ul></div>\n",
         within.0,
         within.1,
         share(&run.slowdown.share),
         share(&run.bounds.max_slowdown),
-        quantity(&run.cycles.stalled),
-        quantity(&run.cycles.harvested),
+        quantity(&run.work),
         quantity(&run.wall)
     ));
     if !run.without.is_empty() {
         out.missing(&format!("Left out: {}.", escape(&records::plan::told(&run.without))));
     }
     let mut table = Table::with_head("The run in figures", &["what", "figure"]);
-    let rows: [(&str, &Quantity); 7] = [
-        ("yields of the primary", &run.yields.primary),
+    let rows: [(&str, &Quantity); 5] = [
         ("yields of guests", &run.yields.guests),
-        ("cost of a yield", &run.yields.cost),
         ("longest absence allowed", &run.bounds.max_absence),
         ("time watched", &run.slowdown.watched),
         ("of that, with guests", &run.slowdown.with_guests),
@@ -127,7 +123,7 @@ fn sites(run: &Run, out: &mut Out) {
     out.section("sites", "Sites");
     let mut table = Table::with_head(
         "Sites",
-        &["yields", "role", "function", "source", "instruction", "hit a cache", "not worth it"],
+        &["yields timed", "role", "function", "source", "instruction", "hit a cache", "not worth it"],
     );
     for site in &run.sites {
         let place = &site.place;
@@ -136,7 +132,7 @@ fn sites(run: &Run, out: &mut Out) {
             |s| format!("{}:{}", base(&s.file), s.line),
         );
         table.row(vec![
-            Cell::quantity(&site.yields),
+            Cell::count(site.watched),
             Cell::text(site.role.word()),
             Cell::html(name(place.function.as_deref().unwrap_or("?"))),
             Cell::html(name(&source)),
