@@ -18,6 +18,8 @@ use units::share;
 const FREQUENCY_HZ: u64 = 4000;
 /// What that may take of the primary's time.
 const BUDGET: f64 = 0.1;
+/// Turns are told in nanoseconds if guests were not missing for more of the time.
+const MOST_WITHOUT: f64 = 0.05;
 
 static ENOUGH: AtomicBool = AtomicBool::new(false);
 
@@ -27,14 +29,15 @@ pub(super) struct Turns {
     sampling: Option<JoinHandle<Result<Profile, SampleError>>>,
     /// The first and the last look: when, and how many turns guests had had.
     looks: Option<[(Instant, u64); 2]>,
-    /// Sums over looks: guests in the rings, and looks.
+    /// Sums over looks: guests in the rings, looks, and those of them that saw no guest.
     guests: u64,
     times: u64,
+    without: u64,
 }
 
 impl Turns {
     pub(super) fn new(asked: bool) -> Self {
-        Self { asked, sampling: None, looks: None, guests: 0, times: 0 }
+        Self { asked, sampling: None, looks: None, guests: 0, times: 0, without: 0 }
     }
 
     pub(super) fn watch(&mut self, now: &Snapshot) {
@@ -46,6 +49,7 @@ impl Turns {
         let look = (Instant::now(), turns);
         self.looks.get_or_insert([look, look])[1] = look;
         (self.guests, self.times) = (self.guests + u64::from(aboard), self.times + 1);
+        self.without += u64::from(aboard == 0);
         if self.sampling.is_none() {
             let request = request(now.primary);
             self.sampling = std::thread::Builder::new()
@@ -66,26 +70,42 @@ impl Turns {
             Err(_) => return "turns: the primary could not be sampled".to_owned(),
         };
         let guests = self.guests as f64 / self.times as f64;
+        let without = self.without as f64 / self.times as f64;
         let seconds = (ended - began).as_secs_f64();
         let rounds = (after - before) as f64 / guests.max(1.0);
-        text(&TurnSplit::of(prepared, &profile), guests, 1e9 * seconds / rounds.max(1.0))
+        let split = TurnSplit::of(prepared, &profile);
+        if without > MOST_WITHOUT {
+            return text(&split, Err(without));
+        }
+        text(&split, Ok((guests, 1e9 * seconds / rounds.max(1.0))))
     }
 }
 
-fn text(split: &TurnSplit, guests: f64, round_ns: f64) -> String {
+/// `turns`: how many guests there were, and what one turn of all took; or the share of the time
+/// without any, in which the primary had no turns.
+fn text(split: &TurnSplit, turns: Result<(f64, f64), f64>) -> String {
     let all = split.samples();
-    let mut text = format!(
-        "turns: one of the primary and one of each of {guests:.1} guests take {round_ns:.0} ns together, by {all} \
-         samples\n"
-    );
+    let mut text = match turns {
+        Ok((guests, round_ns)) => format!(
+            "turns: one of the primary and one of each of {guests:.1} guests take {round_ns:.0} ns together, by {all} \
+             samples\n"
+        ),
+        Err(without) => format!(
+            "turns: no guest was aboard for {:.0}% of the time, so only shares of all time are told, by {all} samples \
+             (--max-slowdown 10000% --stay-aboard lets guests stay)\n",
+            100.0 * without
+        ),
+    };
     let mut line = |whose: &str, what: &str, count: u64| {
         let Some(share) = share(count, all) else { return };
-        let [ns, lo, hi] = [share.value, share.lo, share.hi].map(|part| part * round_ns);
-        let _ = writeln!(
-            text,
-            "  {whose:8} {what:32} {ns:6.1} ns [{lo:.1}, {hi:.1}]  {:4.1}%",
-            100.0 * share.value
+        let times = turns.map_or_else(
+            |_| String::new(),
+            |(_, round_ns)| {
+                let [ns, lo, hi] = [share.value, share.lo, share.hi].map(|part| part * round_ns);
+                format!("{ns:6.1} ns [{lo:.1}, {hi:.1}]  ")
+            },
         );
+        let _ = writeln!(text, "  {whose:8} {what:32} {times}{:4.1}%", 100.0 * share.value);
     };
     let what = ["waits for a load", "computes", "yields (code that was inserted)"];
     for (whose, counts) in [("primary", split.primary), ("guests", split.guests)] {
