@@ -81,8 +81,8 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     std::process::exit(::harvest::end_like(outcome.primary))
 }
 
-/// Ways to harvest that are parked: docs/decisions/parked-siblings-and-together.md says what was
-/// measured.
+/// Ways to harvest that are parked: docs/decisions/parked-siblings-and-together.md and
+/// docs/decisions/parked-busy-waits.md say what was measured.
 fn refuse_parked(args: &HarvestArgs) -> Result<(), Refusal> {
     let why = "parked since version 0.1.0: programs lost more by it than they gained";
     if args.siblings {
@@ -90,6 +90,10 @@ fn refuse_parked(args: &HarvestArgs) -> Result<(), Refusal> {
     }
     if args.together {
         return Err(Refusal::wrong_use("--together", why).would_help("run the programs side by side"));
+    }
+    if args.no_spins {
+        let why = "parked since version 0.1.0: guests have no turns in busy-waits any more";
+        return Err(Refusal::wrong_use("--no-spins", why).would_help("leave it out"));
     }
     Ok(())
 }

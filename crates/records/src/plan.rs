@@ -70,7 +70,8 @@ pub struct PlannedModule {
     pub size: Bytes,
     pub counts: Counts,
     pub sites: Vec<Site>,
-    /// Of a primary: loops that busy-wait, which yield too.
+    /// Of older plans, of a primary: loops that busy-wait, which yielded too. They are followed no
+    /// more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spins: Vec<Spin>,
     pub rejected: Vec<Rejected>,

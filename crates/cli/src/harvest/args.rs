@@ -84,7 +84,7 @@ pub(crate) struct HarvestArgs {
     profile: Vec<PathBuf>,
 
     /// Use a plan made by --dry-run --record FILE instead of making one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "no_spins", "without", "ring", "max_slowdown", "max_absence", "machine", "assume_costs", "library_time", "program_time"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "without", "ring", "max_slowdown", "max_absence", "machine", "assume_costs", "library_time", "program_time"])]
     plan: Option<PathBuf>,
 
     /// Make the plan, explain it, and run nothing
@@ -116,6 +116,10 @@ pub(crate) struct HarvestArgs {
     /// Parked: several programs in each other's stalls, none of them before the others
     #[arg(long, hide = true)]
     pub(super) together: bool,
+
+    /// Parked: guests where the primary busy-waits, which this left out
+    #[arg(long, hide = true)]
+    pub(super) no_spins: bool,
 
     /// Shared libraries to rewrite too: names, as libz or libz.so.1, separated by commas, 'all' or
     /// 'none' [default: all libraries of scavengers, none of the primary]
@@ -161,10 +165,6 @@ pub(crate) struct HarvestArgs {
     /// Give each load its own yield; by default one yield prefetches for several neighbouring loads
     #[arg(long, help_heading = "Choosing sites")]
     no_coalescing: bool,
-
-    /// Do not let guests run where the primary busy-waits (spins on memory, or on the clock)
-    #[arg(long, help_heading = "Choosing sites")]
-    no_spins: bool,
 
     /// Leave out one optimisation or bound, to measure what it gains; may be given several times
     #[arg(long, value_enum, value_name = "PART", help_heading = "Choosing sites")]
@@ -265,7 +265,6 @@ impl HarvestArgs {
             coalesce: !self.no_coalescing,
             least_gain: self.least_gain,
             most_sites: self.most_sites,
-            spins: !self.no_spins,
             excluded: self.exclude.iter().map(|address| address.0).collect(),
             explained: self.dry_run,
             without: self.left_out(),

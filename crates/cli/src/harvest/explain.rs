@@ -3,7 +3,7 @@
 
 use ::harvest::decide::Against;
 use ::harvest::session::LeftAlone;
-use records::plan::{Live, LoadClass, Place, Plan, PlannedModule, Role, Source, WaitsFor};
+use records::plan::{Live, LoadClass, Place, Plan, PlannedModule, Role, Source};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ pub(super) fn plan(plan: &Plan, left_alone: &[LeftAlone], beside: Option<&Agains
 /// Of a primary without yields.
 fn no_site(plan: &Plan) -> String {
     let of_primary = || plan.modules.iter().filter(|module| module.role != Role::Scavenger);
-    if of_primary().any(|module| !module.sites.is_empty() || !module.spins.is_empty()) {
+    if of_primary().any(|module| !module.sites.is_empty()) {
         return String::new();
     }
     let libraries = match of_primary().count() {
@@ -96,16 +96,6 @@ fn module(text: &mut String, module: &PlannedModule) {
         let _ = writeln!(text, "    P(miss) {} × {} {}{at_once}", g.p_miss, g.miss_level, g.miss);
         let lost = g.lost_turn.as_ref().map_or(String::new(), |lost| format!(" − lost turn {lost}"));
         let _ = writeln!(text, "    − yield {} − pollution {}{lost} = {}", g.yield_cost, g.pollution, g.net);
-    }
-    for spin in &module.spins {
-        let _ = writeln!(text, "+ {}", place(&spin.place));
-        let _ = writeln!(
-            text,
-            "    busy-waits for {}, loop depth {}, saves {}",
-            waits_for(spin.waits_for),
-            spin.loop_depth,
-            saved(&spin.live)
-        );
     }
     for rejected in &module.rejected {
         let _ = writeln!(text, "- {}", place(&rejected.place));
@@ -148,14 +138,6 @@ fn meaning(class: LoadClass) -> &'static str {
         LoadClass::Fixed => "the address does not change in its loop",
         LoadClass::Loose => "in no loop of its function, through a pointer that was loaded",
         LoadClass::Unknown => "none of these",
-    }
-}
-
-fn waits_for(what: WaitsFor) -> &'static str {
-    match what {
-        WaitsFor::Clock => "the clock",
-        WaitsFor::Memory => "a store by another thread",
-        WaitsFor::Pause => "anything, with `pause`",
     }
 }
 

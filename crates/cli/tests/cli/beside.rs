@@ -180,7 +180,7 @@ fn what_runs_as_it_is_finds_everything_as_it_was() {
     };
     let mut alone = place.command("./p");
     alone.arg("computes");
-    let no_yields = ["--most-sites", "0", "--no-spins", "-q", "--record", "run.json"];
+    let no_yields = ["--most-sites", "0", "-q", "--record", "run.json"];
     let harvested =
         place.harvest(&[&no_yields[..], &["--scavenger", "./p guest", "--", "./p", "computes"]].concat());
     for shell in ["true", "trap '' HUP PIPE USR1", "exec <&-", "trap '' INT QUIT; exec <&- >&1"] {

@@ -201,7 +201,7 @@ fn addresses_that_are_no_loads_are_not_left_out() {
     let refused = plan(&[&first, "0x1", "0x2"]);
     let told = text(&refused.stderr);
     assert_eq!((refused.status.code(), told.lines().count()), (Some(2), 1), "{told}");
-    assert!(told.starts_with("gleaner: --exclude: 0x1, 0x2: no load or busy-wait"), "{told}");
+    assert!(told.starts_with("gleaner: --exclude: 0x1, 0x2: no load of a loop"), "{told}");
 }
 
 /// Where it begins on its stack is drawn by the kernel each time; where nothing is left for the

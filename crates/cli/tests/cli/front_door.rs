@@ -44,8 +44,8 @@ fn wrong_use_is_told_in_one_line() {
         ),
         (&["show"], "the following required arguments were not provided: <RECORD>"),
         (
-            &["harvest", "--no-spin", "--", "true"],
-            "unexpected argument '--no-spin' found; did you mean '--no-spins'?",
+            &["harvest", "--no-cach", "--", "true"],
+            "unexpected argument '--no-cach' found; did you mean '--no-cache'?",
         ),
         (
             &["harvest", "--plan", "p.json", "--max-slowdown", "5%", "--", "true"],

@@ -461,8 +461,7 @@ fn a_primary_that_may_not_become_slower_has_no_guests() {
 #[test]
 fn a_primary_without_yields_leaves_scavengers_at_home() {
     let place = place();
-    let arguments =
-        ["--most-sites", "0", "--no-spins", "--scavenger-out", "said", "--scavenger", "./p say hello"];
+    let arguments = ["--most-sites", "0", "--scavenger-out", "said", "--scavenger", "./p say hello"];
     let mut launcher = place.harvest(&[&arguments[..], &["--", "./p", "idle"]].concat()).spawn().unwrap();
     let said = || std::fs::read_to_string(place.at("said")).is_ok_and(|said| said.contains("hello"));
     wait_until("the scavenger at home says hello", Duration::from_secs(60), said);

@@ -70,6 +70,11 @@ fn parked_ways_to_harvest_are_refused_in_a_line() {
         (&["--siblings", "--scavenger", "./p"], format!("--siblings: {parked}; run the program without it")),
         (&["--together"], format!("--together: {parked}; run the programs side by side")),
         (&["--dry-run", "--together"], format!("--together: {parked}; run the programs side by side")),
+        (
+            &["--no-spins"],
+            "--no-spins: parked since version 0.1.0: guests have no turns in busy-waits any more; leave it out"
+                .to_owned(),
+        ),
     ] {
         assert_eq!(refused(&place, options), (Some(2), format!("gleaner: {line}\n")), "{options:?}");
     }

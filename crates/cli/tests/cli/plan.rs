@@ -174,6 +174,35 @@ fn a_plan_for_a_parked_role_is_refused() {
     assert_eq!(place.refused(&["p"]), (Some(2), why.to_owned()));
 }
 
+/// Those of versions that had yields in busy-waits are followed without them.
+#[test]
+fn a_plan_with_busy_waits_is_followed_without_them() {
+    let place = Place::new();
+    place.plan(&[]);
+    let mut plan: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("plan.json")).unwrap()).unwrap();
+    let site = &plan["modules"][0]["sites"][0];
+    let mut wait = serde_json::json!({"waits_for": "clock"});
+    for part in ["address", "instruction", "offset", "loop_depth", "live"] {
+        wait[part] = site[part].clone();
+    }
+    plan["modules"][0]["spins"] = serde_json::json!([wait]);
+    std::fs::write(place.at("older.json"), plan.to_string()).unwrap();
+    let arguments = ["--plan", "older.json", "--dry-run", "--record", "newer.json", "--", "./p"];
+    let followed = place.gleaner(&[&["harvest", "--libraries", "none"], &arguments[..]].concat());
+    assert!(followed.status.success(), "{}", String::from_utf8_lossy(&followed.stderr));
+    let newer: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.at("newer.json")).unwrap()).unwrap();
+    assert_eq!(newer["modules"][0].get("spins"), None);
+    assert_eq!(newer["modules"][0]["sites"], plan["modules"][0]["sites"]);
+    for from in ["plan", "older"] {
+        let plan = format!("{from}.json");
+        let told = place.gleaner(&["twin", "--plan", &plan, "-o", from, "p"]);
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    }
+    assert_eq!(std::fs::read(place.at("older")).unwrap(), std::fs::read(place.at("plan")).unwrap());
+}
+
 #[test]
 fn other_files_are_refused() {
     let place = Place::new();

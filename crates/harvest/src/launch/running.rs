@@ -180,7 +180,6 @@ impl Running {
         Work {
             switch: self.page.u64(offset_of!(Control, switch_ps)) as f64 / 1000.0 * rate,
             turns: word(offset_of!(ScavengerRow, turns)),
-            uncounted: self.page.u32(offset_of!(Control, busy_wait_turns)) != 0,
             unpriced: word(offset_of!(ScavengerRow, unpriced_turns)),
             ticks: number(offset_of!(ScavengerRow, work_ticks)),
             rate,

@@ -29,8 +29,6 @@ pub struct ScavengerNow {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
     pub turns: u64,
-    /// It may have had others, where the primary busy-waits.
-    pub uncounted: bool,
     /// Those of them that `ticks` does not tell of.
     pub unpriced: u64,
     /// Ticks of the time stamp counter, and how many of these a nanosecond has; 0: not known.

@@ -32,7 +32,7 @@ use gain::Worth;
 use model::prices::Pricing;
 use records::plan::{
     Alternative, Because, Bounds, Counts, Gain, LoadClass, Part, Plan, PlannedModule, Prices, Rejected, Role,
-    Site, Spin,
+    Site,
 };
 use std::collections::HashMap;
 use units::{Estimate, Quantity, Unit};
@@ -56,8 +56,6 @@ pub struct Wishes {
     /// Cycles that a site must be expected to gain.
     pub least_gain: f64,
     pub most_sites: Option<usize>,
-    /// Whether guests also run where the primary busy-waits.
-    pub spins: bool,
     /// Stated addresses of loads that do not become sites, whatever is expected of them.
     pub excluded: Vec<u64>,
     /// Whether rejected loads and alternative plans are wanted: only an explanation shows them.
@@ -73,7 +71,6 @@ impl Wishes {
     pub(crate) fn excluded_in_vain(&self, subjects: &[Subject]) -> impl Iterator<Item = u64> {
         let is_there = |address: u64, subject: &Subject| {
             subject.candidates.iter().any(|candidate| candidate.address == address)
-                || subject.spins.iter().any(|spin| spin.place.address == address)
         };
         let excluded = self.excluded.iter().copied();
         excluded.filter(move |&address| !subjects.iter().any(|subject| is_there(address, subject)))
@@ -129,8 +126,7 @@ pub fn plan(subjects: &[Subject], prices: &Prices, rates: &impl MissRates, wishe
             alternative(&wishes, is_chosen, &weighed, prices, &bounds)
         })
         .collect();
-    let modules =
-        subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted, wishes)).collect();
+    let modules = subjects.iter().zip(chosen).map(|(subject, sorted)| module(subject, sorted)).collect();
     let without = wishes.without.clone();
     Plan { prices: prices.clone(), bounds, without, modules, alternatives }
 }
@@ -290,8 +286,7 @@ fn barred(candidate: &Candidate, wishes: &Wishes) -> Option<(Because, &'static s
     candidate.same_line.then_some((Because::SameLine, "an earlier access fetched its cache line"))
 }
 
-fn module(subject: &Subject, sorted: Sorted, wishes: &Wishes) -> PlannedModule {
-    let wanted = |spin: &&Spin| wishes.spins && !wishes.excluded.contains(&spin.place.address);
+fn module(subject: &Subject, sorted: Sorted) -> PlannedModule {
     let coalesced = sorted.sites.iter().map(|site| site.with.len()).sum();
     PlannedModule {
         path: subject.path.clone(),
@@ -307,7 +302,7 @@ fn module(subject: &Subject, sorted: Sorted, wishes: &Wishes) -> PlannedModule {
             coalesced,
         },
         sites: sorted.sites,
-        spins: subject.spins.iter().filter(wanted).cloned().collect(),
+        spins: Vec::new(),
         rejected: sorted.rejected,
     }
 }

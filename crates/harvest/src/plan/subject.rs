@@ -1,6 +1,6 @@
 //! What the planner weighs: a file in its role, and the loads in it that may become sites.
 
-use records::plan::{Live, LoadClass, Place, Prefetch, Role, Spin};
+use records::plan::{Live, LoadClass, Place, Prefetch, Role};
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
@@ -58,8 +58,6 @@ pub struct Subject {
     pub names: Vec<Function>,
     /// Ascending by address within a function.
     pub candidates: Vec<Candidate>,
-    /// Of a primary: loops that busy-wait.
-    pub spins: Vec<Spin>,
 }
 
 const GENERAL: [&str; 16] = [

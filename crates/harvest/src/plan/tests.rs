@@ -30,7 +30,6 @@ fn subject(role: Role, candidates: Vec<Candidate>) -> Subject {
         accesses: 9,
         names: vec![Function { start: 0, name: Some("f".to_owned()) }],
         candidates,
-        spins: Vec::new(),
     }
 }
 
@@ -40,7 +39,6 @@ fn wishes() -> Wishes {
         coalesce: true,
         least_gain: 0.0,
         most_sites: None,
-        spins: true,
         excluded: Vec::new(),
         explained: true,
         without: Vec::new(),

@@ -24,12 +24,10 @@ const TOO_DEAR: f64 = 1.5;
 
 const NOT_TIMED: &str = "it was not timed alone often enough";
 
-/// A scavenger's pace. `busy_waits`: its guests may have had turns in busy-waits of the primary,
-/// which are not counted.
-pub(super) fn pace(outcome: &ScavengerOutcome, busy_waits: bool) -> Quantity {
+/// A scavenger's pace.
+pub(super) fn pace(outcome: &ScavengerOutcome) -> Quantity {
     let Some(life) = outcome.life else { return Quantity::unresolved("it was not started") };
-    let work = Work { uncounted: outcome.figures.work.uncounted && busy_waits, ..outcome.figures.work };
-    match estimate(&work, &life, outcome.figures.aboard_time) {
+    match estimate(&outcome.figures.work, &life, outcome.figures.aboard_time) {
         Ok(pace) => Quantity::measured(pace, Unit::Ratio),
         Err(why) => Quantity::unresolved(why),
     }
@@ -97,9 +95,6 @@ fn gauged(work: &Work) -> (f64, f64) {
 
 /// The seconds that turns aboard take at home.
 fn aboard(work: &Work) -> Result<Estimate, &'static str> {
-    if work.uncounted {
-        return Err("turns of guests in the primary's busy-waits are not counted");
-    }
     if work.turns == 0 {
         return Ok(Estimate::exact(0.0));
     }
@@ -150,7 +145,6 @@ mod tests {
     /// A million turns, of which one takes 2000 ticks of half a nanosecond.
     const WORK: Work = Work {
         turns: 1_000_000,
-        uncounted: false,
         unpriced: 0,
         ticks: 2e9,
         rate: 2.0,
@@ -192,7 +186,6 @@ mod tests {
         let untimed = Work { gauges: 1, ..WORK };
         let pace = estimate(&untimed, &life(2.0, 3.0, 3.0), Duration::from_millis(150)).expect("known");
         assert!(pace.lo < 2.0 / 3.0 && pace.hi > 2.15 / 3.0 && pace.hi < 0.73, "{pace:?}");
-        assert!(estimate(&Work { uncounted: true, ..WORK }, &life(0.5, 3.0, 3.0), Duration::ZERO).is_err());
         assert!(estimate(&untimed, &life(0.5, 3.0, 3.0), Duration::from_secs(2)).is_err());
         assert!(estimate(&WORK, &life(0.0, 0.01, 0.02), Duration::ZERO).is_err());
         assert!(estimate(&WORK, &Life { cpu: None, ..life(0.0, 3.0, 3.0) }, Duration::ZERO).is_err());

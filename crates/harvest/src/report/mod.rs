@@ -240,7 +240,7 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         copy: wanted.copy,
         output: wanted.output.clone(),
         times: times(outcome),
-        progress: gained::pace(outcome, prepared.primary_busy_waits()),
+        progress: gained::pace(outcome),
         turns: count(figures.work.turns),
         turn_alone: gained::turn_alone(&figures.work),
         turns_with_sites_off: None,

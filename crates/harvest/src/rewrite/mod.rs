@@ -49,7 +49,6 @@ pub enum TwinsError {
 /// All that a module's rewritten file depends on, besides its bytes.
 struct Recipe {
     sites: BTreeMap<u64, Site>,
-    spins: BTreeSet<u64>,
     role: Role,
     quantum: u32,
     width: VectorWidth,
@@ -142,7 +141,7 @@ pub fn every_load(
     let attempts =
         Attempts { role, quantum, width: VectorWidth::of_this_machine(), optimisations: Optimisations::ALL };
     let which = SiteChoice::EveryLoad(reach);
-    attempts.until_proven(path, &mut rewriter, which, BTreeSet::new(), clock, &mut |_| {})
+    attempts.until_proven(path, &mut rewriter, which, clock, &mut |_| {})
 }
 
 /// Rewrites a file in a mode that needs no plan, and has it checked.
@@ -243,7 +242,6 @@ impl Attempts {
         path: &Path,
         rewriter: &mut Rewriter<'_>,
         mut which: SiteChoice,
-        mut spins: BTreeSet<u64>,
         mut clock: PhaseClock,
         step: &mut dyn FnMut(Activity),
     ) -> Result<Planned, TwinsError> {
@@ -255,7 +253,6 @@ impl Attempts {
         loop {
             let sites = Sites {
                 which: which.clone(),
-                spins: spins.clone(),
                 width: self.width,
                 save_all_at: save_all_at.clone(),
                 optimisations: self.optimisations,
@@ -298,10 +295,6 @@ impl Attempts {
                     save_all_at.insert(origin);
                     continue;
                 }
-                if spins.remove(&origin) {
-                    dropped.insert(origin, format!("not proven: {}", violation.what));
-                    continue;
-                }
                 let SiteChoice::Listed(listed) = &mut which else { return Err(unproven(why.to_string())) };
                 // A site's loads may be fetched for by another one's yield.
                 let with = listed.iter().find(|(_, site)| site.with.contains(&origin)).map(|(&at, _)| at);
@@ -321,10 +314,8 @@ impl Attempts {
 impl Recipe {
     fn of(plan: &Plan, module: &PlannedModule) -> Self {
         let has = |part| !plan.without.contains(&part);
-        let spins = module.spins.iter().map(|spin| spin.place.address).collect();
         Self {
             sites: sites(module),
-            spins,
             role: module.role,
             quantum: plan.bounds.quantum,
             width: VectorWidth::of_this_machine(),
@@ -347,8 +338,8 @@ impl Recipe {
         let sites = serde_json::to_string(&self.sites).expect("sites are plain data");
         // A primary has no quantum.
         let quantum = if self.role == Role::Primary { 0 } else { self.quantum };
-        let (width, spins, optimisations) = (self.width, &self.spins, self.optimisations);
-        format!("{} {quantum} {width:?} {sites} {spins:?} {optimisations:?}", self.role.word()).into_bytes()
+        let (width, optimisations) = (self.width, self.optimisations);
+        format!("{} {quantum} {width:?} {sites} {optimisations:?}", self.role.word()).into_bytes()
     }
 
     fn proven(
@@ -364,14 +355,7 @@ impl Recipe {
         let which = SiteChoice::Listed(self.sites.clone());
         let Self { role, quantum, width, optimisations, .. } = *self;
         let attempts = Attempts { role, quantum, width, optimisations };
-        attempts.until_proven(
-            &records::path_of(&module.path),
-            rewriter,
-            which,
-            self.spins.clone(),
-            clock,
-            step,
-        )
+        attempts.until_proven(&records::path_of(&module.path), rewriter, which, clock, step)
     }
 
     fn make(
@@ -432,7 +416,6 @@ pub fn settle(module: &mut PlannedModule, note: &Note) {
         .into_iter()
         .partition(|site| !note.left_out.contains_key(&site.place.address));
     module.sites = kept;
-    module.spins.retain(|spin| !note.left_out.contains_key(&spin.place.address));
     module.rejected.extend(lost.into_iter().map(|site| Rejected {
         why: note.left_out.get(&site.place.address).cloned().unwrap_or_default(),
         place: Place { ..site.place },
@@ -454,7 +437,6 @@ mod tests {
     fn a_file_of_another_version_is_not_used() {
         let recipe = Recipe {
             sites: BTreeMap::new(),
-            spins: BTreeSet::new(),
             role: Role::Primary,
             quantum: 0,
             width: VectorWidth::Sse,

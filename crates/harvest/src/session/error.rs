@@ -35,7 +35,7 @@ pub enum SessionError {
     NotPlanned { path: String, role: Role },
     #[error("the plan is for another {path}: its contents have changed since")]
     PlanIsForAnother { path: String },
-    #[error("--exclude: {0}: no load or busy-wait of a loop in these programs that could become a yield")]
+    #[error("--exclude: {0}: no load of a loop in these programs that could become a yield")]
     NothingToExclude(String),
     #[error("--libraries: {0}: none of these programs is linked to it")]
     NoSuchLibrary(String),

@@ -86,7 +86,9 @@ pub fn prepare(
     let mut key = None;
     let (plan, mut planning) = match &request.plan {
         PlanSource::Given(path) => {
-            let plan = records::read::<Plan>(path)?.body;
+            let mut plan = records::read::<Plan>(path)?.body;
+            // Of older plans, and parked: no record that is made here has them.
+            plan.modules.iter_mut().for_each(|module| module.spins.clear());
             let impossible = |why| SessionError::ImpossiblePlan { path: path.display().to_string(), why };
             plan::check_figures(&plan).map_err(impossible)?;
             check_plan(&plan, &participants)?;

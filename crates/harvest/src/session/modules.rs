@@ -31,7 +31,7 @@ pub(super) fn needs_copy(module: &PlannedModule) -> bool {
     module.role != Role::Primary || has_yields(module)
 }
 
-/// Whether guests may run in this module's stalls or busy-waits.
+/// Whether guests may run in this module's stalls.
 pub(super) fn has_yields(module: &PlannedModule) -> bool {
-    !module.sites.is_empty() || !module.spins.is_empty()
+    !module.sites.is_empty()
 }

@@ -96,7 +96,6 @@ pub(super) fn plan(
         let (data, debug) = input.contents();
         let names = Names::of(data, debug);
         module.sites.iter_mut().for_each(|site| names::complete(&mut site.place, &names));
-        module.spins.iter_mut().for_each(|spin| names::complete(&mut spin.place, &names));
         module.rejected.iter_mut().for_each(|rejected| names::complete(&mut rejected.place, &names));
     });
     Ok((plan, planning))

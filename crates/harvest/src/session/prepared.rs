@@ -112,14 +112,9 @@ impl Prepared {
         self.files.each.iter().map(|it| (it.entry.file.as_path(), it.role))
     }
 
-    /// Whether guests may run in the primary's stalls or busy-waits.
+    /// Whether guests may run in the primary's stalls.
     pub(crate) fn primary_has_yields(&self) -> bool {
         self.primarys().any(|(module, _)| has_yields(module))
-    }
-
-    /// Whether guests may run in the primary's busy-waits.
-    pub(crate) fn primary_busy_waits(&self) -> bool {
-        self.primarys().any(|(module, _)| !module.spins.is_empty())
     }
 
     pub(crate) fn participants(&self) -> &Participants {

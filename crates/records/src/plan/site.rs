@@ -21,7 +21,8 @@ pub struct Site {
     pub gain: Gain,
 }
 
-/// A loop that busy-waits: the program yields before this instruction in each iteration.
+/// Of older plans: a loop that busy-waits, in each iteration of which the program yielded before
+/// this instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spin {
@@ -43,17 +44,6 @@ pub enum WaitsFor {
     Memory,
     /// The loop executes `pause`; what ends it is not known.
     Pause,
-}
-
-impl WaitsFor {
-    /// In words.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Clock => "the time",
-            Self::Memory => "a store by another thread",
-            Self::Pause => "anything, with `pause`",
-        }
-    }
 }
 
 /// Where in a module.

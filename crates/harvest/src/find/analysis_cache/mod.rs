@@ -6,7 +6,7 @@
 
 use crate::find::checksums::Checksums;
 use crate::plan::{Candidate, Function, Saved, Subject};
-use records::plan::{LoadClass, Prefetch, Role, Spin};
+use records::plan::{LoadClass, Prefetch, Role};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
@@ -74,7 +74,6 @@ struct Head {
     functions: usize,
     accesses: usize,
     names: Vec<Function>,
-    spins: Vec<Spin>,
 }
 
 /// A candidate, without the names of its fields: there are many.
@@ -148,7 +147,6 @@ fn to_keep(subject: &Subject) -> io::Result<Made<Head>> {
         functions: subject.functions,
         accesses: subject.accesses,
         names: subject.names.clone(),
-        spins: subject.spins.clone(),
     };
     Ok(Made { bytes: serde_json::to_vec(&rows)?, note })
 }
@@ -159,7 +157,7 @@ impl Head {
         let candidates: Vec<Candidate> = rows.into_iter().map(Candidate::from).collect();
         let named = |candidate: &Candidate| (candidate.function as usize) < self.names.len();
         candidates.iter().all(named).then_some(())?;
-        let Self { build_id, content, size, functions, accesses, names, spins } = self;
+        let Self { build_id, content, size, functions, accesses, names } = self;
         Some(Subject {
             path: path.to_owned(),
             role,
@@ -170,7 +168,6 @@ impl Head {
             accesses,
             names,
             candidates,
-            spins,
         })
     }
 }

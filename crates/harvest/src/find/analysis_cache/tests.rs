@@ -37,7 +37,7 @@ fn what_was_seen_once_is_the_same_again() {
     let data = library();
     for role in [Role::Primary, Role::Scavenger] {
         let looked = look_through("x.so", role, &data, None).unwrap();
-        assert!(!looked.candidates.is_empty() && looked.spins.is_empty() == (role == Role::Scavenger));
+        assert!(!looked.candidates.is_empty());
         assert_eq!(seen(&cache, "x.so", role, &data).unwrap(), looked);
         assert_eq!(seen(&cache, "x.so", role, &data).unwrap(), looked);
     }

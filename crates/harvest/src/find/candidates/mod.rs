@@ -5,11 +5,8 @@
 //! all. Loads of one block whose addresses are known at the first of them form a group, which one
 //! yield can serve. Where the iterations of a loop do not wait for one another, the core overlaps
 //! their misses by itself.
-//!
-//! Of a primary also the loops that busy-wait (`spins.rs`).
 
 mod lines;
-mod spins;
 
 use crate::plan::{Candidate, Function, Saved, Subject};
 use image::code::groups::RelyOn;
@@ -20,7 +17,7 @@ use image::liveness::{Knowledge, Liveness};
 use image::loads::{self, Classes, Rounds, Unit};
 use image::{ImageError, Module};
 use rayon::prelude::*;
-use records::plan::{Place, Prefetch, Role};
+use records::plan::{Prefetch, Role};
 use units::Bytes;
 
 /// Looks through a file. `debug` is its separate debug information, if any.
@@ -46,13 +43,7 @@ pub fn in_module(path: &str, role: Role, data: &[u8], module: &Module<'_>, liven
     let mut group = 0;
     let mut names = Vec::new();
     let mut candidates = Vec::new();
-    let mut spins = Vec::new();
-    for (unit, InUnit { found, waits, .. }) in found.into_iter().enumerate() {
-        if role == Role::Primary && !waits.is_empty() {
-            let around = Unit::of(module, unit);
-            let live = &liveness.before[unit];
-            spins.extend(waits.into_iter().map(|wait| wait.told(module, unit, &around, live)));
-        }
+    for (unit, InUnit { found, .. }) in found.into_iter().enumerate() {
         if found.is_empty() {
             continue;
         }
@@ -78,22 +69,11 @@ pub fn in_module(path: &str, role: Role, data: &[u8], module: &Module<'_>, liven
         accesses,
         names,
         candidates,
-        spins,
     }
 }
 
 fn name(module: &Module<'_>, unit: usize) -> Option<String> {
     module.name(unit).map(|name| String::from_utf8_lossy(name).into_owned())
-}
-
-fn place(module: &Module<'_>, unit: usize, address: u64) -> Place {
-    Place {
-        address,
-        instruction: String::new(),
-        function: name(module, unit),
-        offset: (address - module.units[unit].start.0) as u32,
-        source: None,
-    }
 }
 
 /// What there is in a unit.
@@ -103,7 +83,6 @@ struct InUnit {
     accesses: usize,
     /// With groups of their own, and no functions.
     found: Vec<Candidate>,
-    waits: Vec<spins::Wait>,
 }
 
 /// How many accesses to computed addresses a unit makes, and the candidates among them.
@@ -154,8 +133,7 @@ fn in_unit(module: &Module<'_>, index: usize, live: &[RegSet]) -> InUnit {
         found.same_line = behind[number];
         found.group = groups[number];
     }
-    let waits = spins::of(module, &unit, live);
-    InUnit { accesses: accesses.len(), found: found.into_iter().map(|(_, found)| found).collect(), waits }
+    InUnit { accesses: accesses.len(), found: found.into_iter().map(|(_, found)| found).collect() }
 }
 
 /// How many instructions a loop has.
