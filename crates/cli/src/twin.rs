@@ -241,10 +241,7 @@ fn table(coverage: &Coverage) -> String {
         let _ = writeln!(text, "entry kept    {count:>7}  {reason}");
     }
     if let Some(harvest) = &c.harvest {
-        let spins =
-            if harvest.spins > 0 { format!(", {} in busy-waits", harvest.spins) } else { String::new() };
-        let _ =
-            writeln!(text, "yields        {} at sites, {} at bounds{spins}", harvest.sites, harvest.bounds);
+        let _ = writeln!(text, "yields        {} at sites, {} at bounds", harvest.sites, harvest.bounds);
         let _ = writeln!(
             text,
             "going home    {} leaves, {} return checks",

@@ -27,7 +27,6 @@ fn main() {
         knowledge,
         save_all_at: std::collections::BTreeSet::new(),
         optimisations: Optimisations { live_registers: !is("OPTIMISATIONS", "none"), ..Optimisations::ALL },
-        spins: (0..0x40_0000).collect(),
     };
     for file in files {
         let original = std::fs::read(file).expect("the file can be read");

@@ -210,7 +210,7 @@ use std::sync::atomic::AtomicBool;
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
 pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 32;
+pub const VERSION: u32 = 33;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

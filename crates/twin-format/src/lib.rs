@@ -20,12 +20,11 @@
 //! checker's part.
 //!
 //! ```
-//! use gleaner_twin_format::{Mapping, YieldKind, YieldRow, Yields, mode};
+//! use gleaner_twin_format::{Mapping, YieldRow, Yields, mode};
 //!
 //! // A primary with one yield, which is switched by the byte at 0x5010 and serves two loads.
 //! let mut yields = Yields::default();
-//! let (kind, switch) = (YieldKind::Site, Some(0x5010));
-//! let row = YieldRow { kind, place: 0x5100, resume: 0x5103, switch };
+//! let row = YieldRow { place: 0x5100, resume: 0x5103, switch: Some(0x5010) };
 //! yields.push(row, &[0x1130, 0x1138]);
 //! let (mode, units, tables) = (mode::PRIMARY, vec![], vec![]);
 //! let (labels, label_tables) = (vec![], vec![]);
@@ -37,7 +36,7 @@
 //! assert!(Mapping::decode(&written[..written.len() - 1]).is_err());
 //! ```
 //!
-//! To add a kind of yield: a variant of [`YieldKind`], its number, what its row says in the
+//! To list another kind of yield: its number, which rows have besides, what its row says in the
 //! document, and its check in `crates/proof/src/yields/rows.rs`.
 #![forbid(unsafe_code)]
 
@@ -52,7 +51,7 @@ mod yields;
 pub use copies::Place;
 pub use mapping::{LabelTable, Mapping, Table, Unit};
 pub use note::{NOTE_CONTENTS_SIZE, NOTE_OWNER, NOTE_SIZE, NOTE_TYPE, Note};
-pub use yields::{YieldKind, YieldRow, Yields};
+pub use yields::{YieldRow, Yields};
 
 /// Of note and mapping. Goes up whenever a reader of the last version would misread the next one.
 pub const VERSION: u32 = 7;
@@ -66,7 +65,7 @@ pub mod mode {
     pub const IDENTITY: u32 = 1;
     /// Twins fill everything claimed dead with garbage.
     pub const POISON: u32 = 2;
-    /// Twins yield at sites and in loops that busy-wait.
+    /// Twins yield at sites.
     pub const PRIMARY: u32 = 3;
     /// Twins yield at sites and bounds, and go home before what must not run aboard.
     pub const SCAVENGER: u32 = 4;

@@ -2,7 +2,7 @@
 
 use crate::number::{long, word};
 use crate::stream::StreamReader;
-use crate::yields::{YieldKind, YieldRow, Yields};
+use crate::yields::{YieldRow, Yields};
 use crate::{FormatError, MAGIC, VERSION, mode};
 use std::ops::Range;
 
@@ -17,6 +17,8 @@ const LABEL_TABLE_SIZE: usize = 16;
 const NO_PATCH: u32 = u32::MAX;
 /// In place of a switch's address: the yield is always on.
 const NO_SWITCH: u64 = 0;
+/// The kind of all yields that are listed: before a load. 2 and 3 were those of parked ones.
+const SITE: u32 = 1;
 
 /// Where the header says how many rows a table has, and where in the mapping they begin.
 #[derive(Clone, Copy)]
@@ -147,7 +149,7 @@ impl<'s> Mapping<'s> {
             for number in [row.place, row.resume, row.switch.unwrap_or(NO_SWITCH)] {
                 out.extend(number.to_le_bytes());
             }
-            for number in [row.kind.number(), origins.len() as u32] {
+            for number in [SITE, origins.len() as u32] {
                 out.extend(number.to_le_bytes());
             }
         }
@@ -319,13 +321,11 @@ fn yields<'r>(
         let at = at.start + (YIELD_SIZE * index) as u64;
         let wrong = |what| Err(FormatError { at, what });
         let (u32_at, u64_at) = (|at| word(row, at).unwrap_or(0), |at| long(row, at).unwrap_or(0));
-        let Some(kind) = YieldKind::of_number(u32_at(24)) else { return wrong("a yield of no known kind") };
+        if u32_at(24) != SITE {
+            return wrong("a yield of no known kind");
+        }
         let switch = Some(u64_at(16)).filter(|&switch| switch != NO_SWITCH);
-        let of_kind = match kind {
-            YieldKind::Site => mode::harvests(mode),
-            YieldKind::Spin => mode == mode::PRIMARY,
-        };
-        if !of_kind || switch.is_some() && !mode::hosts(mode) {
+        if !mode::harvests(mode) || switch.is_some() && !mode::hosts(mode) {
             return wrong("a yield that this mode does not have");
         }
         let count = u32_at(28) as usize;
@@ -333,7 +333,7 @@ fn yields<'r>(
             return wrong("a yield without origins, or with more than there are");
         };
         next_origin += count;
-        let row = YieldRow { kind, place: u64_at(0), resume: u64_at(8), switch };
+        let row = YieldRow { place: u64_at(0), resume: u64_at(8), switch };
         if yields.rows().last().is_some_and(|last| last.place >= row.place) {
             return wrong("yields do not ascend, or one is listed twice");
         }

@@ -1,37 +1,9 @@
-//! The rows of yields: for each yield its place in a twin, and the instructions of the original
+//! The rows of yields before loads: for each its place in a twin, and the loads of the original
 //! that it stands for.
-
-/// What a yield is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum YieldKind {
-    /// Before the load of a site.
-    Site,
-    /// In a loop of a primary that busy-waits.
-    Spin,
-}
-
-impl YieldKind {
-    /// As rows number it.
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::Site => 1,
-            Self::Spin => 2,
-        }
-    }
-
-    pub const fn of_number(number: u32) -> Option<Self> {
-        match number {
-            1 => Some(Self::Site),
-            2 => Some(Self::Spin),
-            _ => None,
-        }
-    }
-}
 
 /// One yield. Addresses are those of the rewritten file, before it is loaded anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct YieldRow {
-    pub kind: YieldKind,
     /// The jump by which the thread goes on with the next context: `jmp [rax + RIP]`.
     pub place: u64,
     /// Where the context goes on when it has its turn again.
@@ -40,10 +12,9 @@ pub struct YieldRow {
     pub switch: Option<u64>,
 }
 
-/// All yields of a file, by ascending place, with their origins: the addresses, in the original, of
-/// the instructions that a yield stands for. A site's first origin is the load that it stands
-/// before; further ones are loads that the same yield fetches. The origin of any other yield is the
-/// instruction that it stands before.
+/// All such yields of a file, by ascending place, with their origins: the addresses, in the
+/// original, of the loads that a yield stands for. The first one is the load that it stands before;
+/// further ones are loads that the same yield fetches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Yields {
     rows: Vec<YieldRow>,

@@ -7,8 +7,7 @@
 
 use gleaner_twin_format::stream::{Gap, Item, StreamReader, encode_cold_parts};
 use gleaner_twin_format::{
-    FormatError, LabelTable, MAGIC, Mapping, NOTE_SIZE, Note, Table, Unit, VERSION, YieldKind, YieldRow,
-    Yields, mode,
+    FormatError, LabelTable, MAGIC, Mapping, NOTE_SIZE, Note, Table, Unit, VERSION, YieldRow, Yields, mode,
 };
 use proptest::prelude::*;
 
@@ -55,10 +54,10 @@ fn with_mapping<T>(use_it: impl FnOnce(&Mapping<'_>) -> T) -> T {
         entry: 4,
     };
     let mut yields = Yields::default();
-    let site = YieldRow { kind: YieldKind::Site, place: 0x5100, resume: 0x5103, switch: Some(0x5010) };
+    let site = YieldRow { place: 0x5100, resume: 0x5103, switch: Some(0x5010) };
     yields.push(site, &[0x1003, 0x1020]);
-    yields.push(YieldRow { place: 0x5180, resume: 0x5183, switch: None, ..site }, &[0x1040]);
-    yields.push(YieldRow { kind: YieldKind::Spin, place: 0x5200, resume: 0x5203, switch: None }, &[0x2000]);
+    yields.push(YieldRow { place: 0x5180, resume: 0x5183, switch: None }, &[0x1040]);
+    yields.push(YieldRow { place: 0x5200, resume: 0x5203, switch: None }, &[0x2000]);
     use_it(&Mapping {
         mode: mode::PRIMARY,
         units: vec![
@@ -167,6 +166,7 @@ fn what_does_not_hang_together_is_refused() {
     assert_eq!(told(|bytes| bytes[240 + 28] = 9), "a yield without origins, or with more than there are");
     assert_eq!(told(|bytes| bytes[240 + 28] = 1), "origins of no yield");
     assert_eq!(told(|bytes| put(bytes, 240, 0x5180)), "yields do not ascend, or one is listed twice");
+    assert_eq!(told(|bytes| bytes[240 + 24] = 2), "a yield of no known kind");
     assert_eq!(told(|bytes| bytes[240 + 24] = 3), "a yield of no known kind");
     assert_eq!(told(|bytes| bytes[12] = 4), "a yield that this mode does not have");
     assert_eq!(told(|bytes| bytes[12] = 1), "a yield that this mode does not have");

@@ -30,7 +30,6 @@ fn main() {
     };
     let sites = Sites {
         which: SiteChoice::EveryLoad(LoadReach::Usual),
-        spins: BTreeSet::new(),
         width,
         knowledge: Knowledge::OfCallers,
         save_all_at: BTreeSet::new(),

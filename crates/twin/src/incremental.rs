@@ -23,7 +23,7 @@ impl EarlierRewrite {
     pub(crate) fn serves(&self, mode: Mode<'_>) -> bool {
         let Some(sites) = mode.sites() else { return false };
         // Those that hang on places count by unit.
-        let Sites { which, spins: _, width, knowledge, save_all_at: _, optimisations } = sites;
+        let Sites { which, width, knowledge, save_all_at: _, optimisations } = sites;
         let same_kind = match (which, &self.sites.which) {
             (SiteChoice::EveryLoad(now), SiteChoice::EveryLoad(then)) => now == then,
             (SiteChoice::Listed(_), SiteChoice::Listed(_)) => true,
@@ -40,7 +40,6 @@ impl EarlierRewrite {
         let Some(sites) = mode.sites() else { return Vec::new() };
         let mut changed: Vec<u64> =
             self.sites.save_all_at.symmetric_difference(&sites.save_all_at).copied().collect();
-        changed.extend(self.sites.spins.symmetric_difference(&sites.spins));
         if let (SiteChoice::Listed(then), SiteChoice::Listed(now)) = (&self.sites.which, &sites.which) {
             changed.extend(then.iter().filter(|(at, site)| now.get(at) != Some(site)).map(|(&at, _)| at));
             changed.extend(now.keys().filter(|at| !then.contains_key(at)));

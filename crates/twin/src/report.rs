@@ -168,9 +168,6 @@ pub struct Harvested {
     pub sites: usize,
     /// Loads that are fetched at another's site.
     pub coalesced: usize,
-    /// Yields in loops that busy-wait.
-    #[serde(default)]
-    pub spins: usize,
     /// Bound yields.
     pub bounds: usize,
     /// Places where a guest goes home.
@@ -194,7 +191,6 @@ impl Harvested {
     }
     pub(crate) fn add(&mut self, other: Self) {
         self.sites += other.sites;
-        self.spins += other.spins;
         self.coalesced += other.coalesced;
         self.bounds += other.bounds;
         self.leaves += other.leaves;

@@ -77,7 +77,6 @@ pub(crate) fn in_mode<T>(number: usize, call: impl FnOnce(Mode<'_>) -> T) -> T {
         knowledge: Knowledge::OfCallers,
         save_all_at: std::collections::BTreeSet::new(),
         optimisations: Optimisations::ALL,
-        spins: (0x1000..0x1400).collect(),
     };
     call(match number % 6 {
         0 | 1 => Mode::Identity,

@@ -12,7 +12,7 @@ use records::run::{SiteRun, SwitchedOff};
 use runtime_abi::control::loses;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use twin_format::{YieldKind, Yields};
+use twin_format::Yields;
 use units::{Quantity, Unit, share};
 
 /// What was seen at all yields that stand for one site.
@@ -54,7 +54,7 @@ fn outcomes_by_load(yields: &Yields, seen: &[SiteOutcomes]) -> BTreeMap<u64, Loa
     // Of two rows of one yield, the first one counts.
     let seen: HashMap<u64, &SiteOutcomes> = seen.iter().rev().map(|of| (of.resume, of)).collect();
     let mut by_load: BTreeMap<u64, LoadOutcomes> = BTreeMap::new();
-    for (row, origins) in yields.iter().filter(|(row, _)| row.kind == YieldKind::Site) {
+    for (row, origins) in yields.iter() {
         let Some(of) = seen.get(&row.resume) else { continue };
         for &load in origins {
             let all = by_load.entry(load).or_default();
@@ -107,15 +107,14 @@ mod tests {
 
     #[test]
     fn a_load_has_the_outcomes_of_every_yield_that_stands_for_it() {
-        let row = |kind, place| YieldRow { kind, place, resume: place + 3, switch: None };
+        let row = |place| YieldRow { place, resume: place + 3, switch: None };
         let mut yields = Yields::default();
         // Two functions; one of them has a load that gets a yield of its own, besides the site that
         // it belongs to.
-        yields.push(row(YieldKind::Site, 0x5000), &[0x1000]);
-        yields.push(row(YieldKind::Site, 0x5010), &[0x1010, 0x1018]);
-        yields.push(row(YieldKind::Site, 0x5020), &[0x1018]);
-        yields.push(row(YieldKind::Spin, 0x5030), &[0x1030]);
-        yields.push(row(YieldKind::Site, 0x5040), &[0x2000]);
+        yields.push(row(0x5000), &[0x1000]);
+        yields.push(row(0x5010), &[0x1010, 0x1018]);
+        yields.push(row(0x5020), &[0x1018]);
+        yields.push(row(0x5040), &[0x2000]);
         let seen = |resume, outcomes, soon| SiteOutcomes {
             resume,
             outcomes,
@@ -127,7 +126,6 @@ mod tests {
             seen(0x5003, 10, 1),
             seen(0x5013, 20, 2),
             seen(0x5023, 30, 3),
-            seen(0x5033, 40, 4),
             seen(0x5003, 50, 5),
             seen(0x7777, 60, 6),
         ];

@@ -208,7 +208,6 @@ pub(crate) fn refused(path: &Path, why: &twin::TwinError) -> TwinsError {
 pub(crate) fn no_sites() -> Sites {
     Sites {
         which: SiteChoice::Listed(BTreeMap::new()),
-        spins: BTreeSet::new(),
         width: VectorWidth::of_this_machine(),
         knowledge: Knowledge::OfCallers,
         save_all_at: BTreeSet::new(),

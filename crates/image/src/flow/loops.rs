@@ -9,8 +9,6 @@ use crate::flow::dominators::Dominators;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     pub header: u32,
-    /// The blocks that lead back to the header, ascending.
-    pub latches: Vec<u32>,
     /// All its blocks, ascending, those of inner loops included.
     pub body: Vec<u32>,
     /// The edges that leave it.
@@ -44,20 +42,20 @@ impl Loops {
             if !dominators.is_led_back_to(header) {
                 continue;
             }
-            let latches: Vec<u32> = cfg
+            // First those that lead back to the header.
+            let mut work: Vec<u32> = cfg
                 .edges_to(header)
                 .map(|edge| edge.from)
                 .filter(|&from| {
                     dominators.is_reached(from as usize) && dominators.dominates(header, from as usize)
                 })
                 .collect();
-            if latches.is_empty() {
+            if work.is_empty() {
                 continue;
             }
             let mark = header as u32;
             let mut body = vec![mark];
             in_body[header] = mark;
-            let mut work = latches.clone();
             while let Some(block) = work.pop() {
                 if std::mem::replace(&mut in_body[block as usize], mark) == mark {
                     continue;
@@ -72,10 +70,7 @@ impl Loops {
                 .iter()
                 .flat_map(|&block| cfg.edges_from(block as usize).iter().filter(leaves).copied())
                 .collect();
-            let mut latches = latches;
-            latches.sort_unstable();
-            latches.dedup();
-            all.push(Loop { header: mark, latches, body, exits, parent: None, depth: 1 });
+            all.push(Loop { header: mark, body, exits, parent: None, depth: 1 });
         }
         // Of two loops with different headers one lies in the other, or they share nothing.
         all.sort_by_key(|l| (std::cmp::Reverse(l.body.len()), l.header));
@@ -114,7 +109,7 @@ mod tests {
         assert_eq!(loops.all.len(), 2);
         let (outer, inner) = (&loops.all[0], &loops.all[1]);
         assert_eq!((outer.header, outer.depth, outer.parent), (1, 1, None));
-        assert_eq!((outer.latches.as_slice(), outer.body.as_slice()), (&[3][..], &[1, 2, 3][..]));
+        assert_eq!(outer.body, [1, 2, 3]);
         assert_eq!((inner.header, inner.depth, inner.parent), (2, 2, Some(0)));
         let ends = |l: &Loop| l.exits.iter().map(|edge| (edge.from, edge.to)).collect::<Vec<_>>();
         assert_eq!(ends(outer), [(2, 5), (3, 4)]);
@@ -128,7 +123,7 @@ mod tests {
         let cfg = graph(4, &[0], &[(0, 1), (1, 2), (2, 1), (2, 3), (3, 1)]);
         let loops = Loops::of(&cfg, &Dominators::of(&cfg));
         assert_eq!(loops.all.len(), 1);
-        assert_eq!(loops.all[0].latches, [2, 3]);
+        assert_eq!(loops.all[0].body, [1, 2, 3]);
         let cfg = graph(3, &[0], &[(0, 1), (0, 2), (1, 2), (2, 1)]);
         assert!(Loops::of(&cfg, &Dominators::of(&cfg)).all.is_empty());
     }

@@ -60,10 +60,6 @@ impl Unit {
         Self { cfg, dominators, loops, instructions, writes, accesses, framed, has_labels, found }
     }
 
-    pub fn writes(&self, at: u32) -> RegSet {
-        self.writes[at as usize]
-    }
-
     pub fn access(&self, at: u32) -> Option<Access> {
         self.accesses[at as usize]
     }

@@ -29,7 +29,6 @@ pub(super) fn load(state: &State, base: General, displacement: i32) -> Result<Va
         Some(Field::Slot(number)) => Ok(kept(number)),
         Some(Field::Rsp) => Ok(kept(RSP)),
         Some(Field::Next) => Ok(Value::Next),
-        Some(Field::Spin) => Ok(Value::Spin),
         Some(Field::Fs) => Ok(Value::Local(0)),
         Some(Field::Flags) if state.kept.flags => Ok(Value::Flags),
         _ => Err("reads a field of the context that inserted code must not read"),

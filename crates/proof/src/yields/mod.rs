@@ -349,7 +349,7 @@ impl Work<'_, '_> {
             self.wrong(Rule::Yields, item, "continues without setting the budget");
         }
         let most = if self.terms.scavenger { 2 } else { 1 };
-        if done.yields - done.spins > most || done.spins > 1 {
+        if done.yields > most {
             self.wrong(Rule::Yields, item, "more yields than one place may have");
         }
         if done.yields > 0 {
@@ -363,7 +363,7 @@ impl Work<'_, '_> {
         }
         self.rows(item, index, buffers, done);
         let fetches = !done.prefetches.is_empty();
-        if fetches != (done.yields > done.spins) && (fetches || !self.terms.scavenger) {
+        if fetches != (done.yields > 0) && (fetches || !self.terms.scavenger) {
             self.wrong(Rule::Prefetches, item, "a prefetch without a yield, or a yield without a prefetch");
         }
     }

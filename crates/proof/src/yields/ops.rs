@@ -268,7 +268,6 @@ fn plain(insn: &Instruction) -> Option<(General, i32)> {
 pub(crate) enum Field {
     Slot(General),
     Next,
-    Spin,
     Rip,
     Rsp,
     Fs,
@@ -278,7 +277,6 @@ pub(crate) enum Field {
 pub(crate) fn field(displacement: i32) -> Option<Field> {
     match displacement {
         context::NEXT => Some(Field::Next),
-        context::SPIN => Some(Field::Spin),
         context::RIP => Some(Field::Rip),
         context::RSP => Some(Field::Rsp),
         context::FS => Some(Field::Fs),

@@ -21,7 +21,7 @@ use crate::container::stream::Item;
 use crate::rule::Rule;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory};
 use std::sync::atomic::Ordering;
-use twin_format::{YieldKind, YieldRow};
+use twin_format::YieldRow;
 
 /// How many instructions behind a yield the loads may be that it fetches for.
 const FARTHEST: usize = 256;
@@ -29,14 +29,13 @@ const FARTHEST: usize = 256;
 impl Work<'_, '_> {
     /// The rows of a piece's yields; R14 for what these fetch.
     pub(super) fn rows(&self, item: &Item, index: usize, buffers: &Buffers, done: &Done) {
-        let is_bound = |yields: &RecognisedYield| !yields.is_spin && yields.prefetches.is_empty();
+        let is_bound = |yields: &RecognisedYield| yields.prefetches.is_empty();
         let listed = done.recognised.iter().filter(|yields| !is_bound(yields));
         let mut switch = done.switch;
         for yields in listed {
-            // At most one yield of a piece has a switch, and none that spins.
-            let switch = if yields.is_spin { None } else { switch.take() };
-            let kind = if yields.is_spin { YieldKind::Spin } else { YieldKind::Site };
-            let expected = YieldRow { kind, place: yields.jump, resume: yields.resume, switch };
+            // At most one yield of a piece has a switch.
+            let switch = switch.take();
+            let expected = YieldRow { place: yields.jump, resume: yields.resume, switch };
             match self.context.mapping.yields.at(yields.jump) {
                 Some((row, origins)) if *row == expected => {
                     self.found.yields.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +45,7 @@ impl Work<'_, '_> {
                     Rule::Mapping,
                     item,
                     yields.jump,
-                    "a yield that is not listed, or is listed as another kind",
+                    "a yield that is not listed, or is listed wrongly",
                 ),
             }
         }
@@ -77,7 +76,7 @@ impl Work<'_, '_> {
             );
         }
         let fetches = &prefetches[yields.prefetches.clone()];
-        if origins.len() != fetches.len().max(1) || yields.is_spin && !fetches.is_empty() {
+        if origins.len() != fetches.len() {
             return self.wrong_at(
                 Rule::Mapping,
                 item,

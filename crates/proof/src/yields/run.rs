@@ -26,11 +26,9 @@ pub(crate) struct Done {
     pub(crate) charge: Option<u32>,
     pub(crate) prefetches: Vec<Instruction>,
     pub(crate) yields: u32,
-    /// Of them, spin yields: they fetch nothing.
-    pub(crate) spins: u32,
     /// The byte that changes where it is switched on and off.
     pub(crate) switch: Option<u64>,
-    /// Where it goes on behind a yield that is no spin yield.
+    /// Where it goes on behind a yield.
     pub(crate) resume: Option<u64>,
     /// Its yields, in the order of control.
     pub(crate) recognised: Vec<RecognisedYield>,
@@ -46,7 +44,7 @@ impl Done {
     /// For another piece.
     pub(crate) fn again(&mut self) {
         self.state = None;
-        (self.charge, self.yields, self.spins) = (None, 0, 0);
+        (self.charge, self.yields) = (None, 0);
         (self.loads_target, self.jumps_to_labels) = (false, false);
         (self.switch, self.resume, self.note) = (None, None, None);
         self.prefetches.clear();
@@ -60,8 +58,6 @@ pub(crate) struct RecognisedYield {
     /// Its jump to the next context, and where it goes on.
     pub(crate) jump: u64,
     pub(crate) resume: u64,
-    /// Whether it is a spin yield.
-    pub(crate) is_spin: bool,
     /// What it fetches, in [`Done::prefetches`]: whatever is fetched behind the yield before it.
     pub(crate) prefetches: Range<usize>,
 }
@@ -274,11 +270,11 @@ impl Runner<'_> {
                 let value = state.general[general(from)];
                 match word {
                     // Capturing a guest takes its registers only.
-                    Word::Scratch(_) if value.is_turn() => {
+                    Word::Scratch(_) if value == Value::Next => {
                         return Err("stores the next context in a scratch word");
                     }
                     Word::Scratch(at) => state.scratch[usize::from(at)] = value,
-                    Word::Current if value.is_turn() => state.current = value,
+                    Word::Current if value == Value::Next => state.current = value,
                     Word::Current => return Err("makes a value current that is not the next context"),
                 }
             }
@@ -347,23 +343,15 @@ impl Runner<'_> {
                 if !scavenger && matches!(value, Value::Return | Value::Local(_)) {
                     return Err("an instruction for scavengers only");
                 }
-                if scavenger && value == Value::Spin {
-                    return Err("an instruction for primaries only");
-                }
                 set(&mut state, to, value)?;
             }
             Op::Store(base, displacement, from) => store(&mut state, base, displacement, from)?,
             Op::Compare(of, base, displacement) => {
                 let both = (state.general[general(of)], state.general[general(base)]);
-                state.flags = match field(displacement) {
-                    _ if both != (Value::Context, Value::Context) => Flags::Anything,
-                    Some(Field::Next) => Flags::Alone,
-                    Some(Field::Spin) if !scavenger => Flags::Unspun,
-                    _ => Flags::Anything,
-                };
-                if state.flags == Flags::Anything {
+                if both != (Value::Context, Value::Context) || field(displacement) != Some(Field::Next) {
                     return Err("does not compare a context with the next one");
                 }
+                state.flags = Flags::Alone;
             }
             Op::Place(to, address) => {
                 let of_jump = self.code.jump.and_then(|jump| jump.at(address));
@@ -451,7 +439,7 @@ impl Runner<'_> {
             }
             Op::Through(base, displacement) => {
                 let to = state.general[general(base)];
-                let next = to.is_turn() && base == RAX;
+                let next = to == Value::Next && base == RAX;
                 if !next || displacement != context::RIP || state.current != to {
                     return Err(
                         "does not jump to the next context's resume address, or has not made it current",
@@ -459,27 +447,18 @@ impl Runner<'_> {
                 }
                 // Handlers run in a context without slots, which nobody may save to: also a guest
                 // asks for another one.
-                let asked = match to {
-                    Value::Spin => state.facts.spun,
-                    _ if scavenger => state.facts.others,
-                    _ => state.facts.turn,
-                };
+                let asked = if scavenger { state.facts.others } else { state.facts.turn };
                 if !asked {
                     return Err("switches without testing whether to skip the switch");
                 }
                 let rip = state.kept.rip.ok_or("switches without storing a resume address")?;
-                let is_spin = to == Value::Spin;
                 self.done.yields += 1;
-                self.done.spins += u32::from(is_spin);
                 let resume = self.code.parts[rip.part].1 + u64::from(rip.at);
-                if !is_spin {
-                    self.done.resume = Some(resume);
-                }
+                self.done.resume = Some(resume);
                 let begin = self.done.recognised.last().map_or(0, |before| before.prefetches.end);
                 self.done.recognised.push(RecognisedYield {
                     jump: insn.ip(),
                     resume,
-                    is_spin,
                     prefetches: begin..self.done.prefetches.len(),
                 });
                 let resumed = state.resumed();
@@ -521,8 +500,6 @@ impl Runner<'_> {
                 taken.facts.others = true;
                 (state.facts.met, state.facts.alone) = (true, true);
             }
-            (When::Equal, Flags::Unspun) => state.facts.spun = true,
-            (When::NotEqual, Flags::Unspun) => taken.facts.spun = true,
             // It passes by only while no guest takes part.
             (When::NotNegative, Flags::Passes) => state.facts.turn = true,
             (When::Equal, Flags::Home) => {

@@ -57,8 +57,6 @@ pub(crate) enum Value {
     Context,
     /// The next one of its ring.
     Next,
-    /// The context that it names for busy-waiting.
-    Spin,
     /// An address in the piece itself.
     Here(PieceSpot),
     /// The first byte of the twins.
@@ -103,8 +101,6 @@ pub(crate) enum Flags {
     Overflow,
     /// Equal where nobody else is in the ring.
     Alone,
-    /// Equal where no other context is named for busy-waiting.
-    Unspun,
     /// Equal where the area is no guest's.
     Home,
     /// Not negative where there is budget left.
@@ -168,17 +164,8 @@ pub(crate) struct Facts {
     pub(crate) others: bool,
     /// It is a yield's turn that is not passed by.
     pub(crate) turn: bool,
-    /// Another context is named for busy-waiting.
-    pub(crate) spun: bool,
     /// The context goes on from a switch.
     pub(crate) switched: bool,
-}
-
-impl Value {
-    /// A context that a yield may go on to.
-    pub(crate) fn is_turn(self) -> bool {
-        matches!(self, Self::Next | Self::Spin)
-    }
 }
 
 impl State {
@@ -205,7 +192,6 @@ impl State {
                 alone: false,
                 others: false,
                 turn: false,
-                spun: false,
                 switched: false,
             },
         }
@@ -268,7 +254,6 @@ impl State {
         facts.alone &= others.alone;
         facts.others &= others.others;
         facts.turn &= others.turn;
-        facts.spun &= others.spun;
         facts.switched &= others.switched;
     }
 

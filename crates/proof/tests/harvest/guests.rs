@@ -285,13 +285,13 @@ pub(crate) const ALL: &[Wrong] = &[
         new[at..at + 8].copy_from_slice(&[0x65, 0x89, 0x0c, 0x25, 0x28, 0, 0, 0]);
         Some(())
     }),
-    wrong!("gives way to what SPIN names", Yields, |piece, new| {
+    wrong!("gives way to what a free word of the context names", Yields, |piece, new| {
         let is_it = |insn: &Instruction| insn.code() == Code::Cmp_rm64_r64;
         let load = piece.inserted.windows(2).find(|two| is_it(&two[1])).map(|two| two[0])?;
         new[piece.place(&load) + load.len() - 1] = 0x28;
         Some(())
     }),
-    wrong!("asks for what SPIN names", Yields, |piece, new| {
+    wrong!("asks for what a free word of the context names", Yields, |piece, new| {
         let insn = piece.inserted.iter().find(|insn| insn.code() == Code::Cmp_r64_rm64)?;
         new[piece.place(insn) + insn.len() - 1] = 0x28;
         Some(())

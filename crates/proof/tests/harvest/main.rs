@@ -10,7 +10,6 @@ mod pieces;
 mod relays;
 mod reliance;
 mod rows;
-mod spins;
 mod sunk;
 mod yields;
 
@@ -81,7 +80,6 @@ fn sites(width: VectorWidth, saves_ahead: bool) -> Sites {
     let save_all_at = std::collections::BTreeSet::new();
     Sites {
         which,
-        spins: std::collections::BTreeSet::new(),
         width,
         knowledge: Knowledge::OfCallers,
         save_all_at,

@@ -5,13 +5,11 @@
 use crate::pieces::{add, get, mapping};
 use crate::{C, bounds, compile, rejected, sites};
 use gleaner_proof::{Rule, check};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use twin::{Mode, Site, SiteChoice, Sites, VectorWidth};
 
-const SITE: u64 = 1;
-const SPIN: u64 = 2;
-/// That of bound yields which could be switched.
-const PARKED: u64 = 3;
+/// The numbers that no kind of yield has any more, and one that none had.
+const NO_KINDS: [u64; 3] = [2, 3, 4];
 
 fn put(bytes: &mut [u8], at: usize, size: usize, value: u64) {
     bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
@@ -21,7 +19,6 @@ fn put(bytes: &mut [u8], at: usize, size: usize, value: u64) {
 struct Row {
     at: usize,
     origins_at: usize,
-    kind: u64,
     switch: u64,
     origins: Vec<u64>,
 }
@@ -47,7 +44,6 @@ impl Specimen {
             rows.push(Row {
                 at,
                 origins_at,
-                kind: get(&rewritten, at + 24, 4),
                 switch: get(&rewritten, at + 16, 8),
                 origins: (0..origins).map(|nth| get(&rewritten, origins_at + 8 * nth, 8)).collect(),
             });
@@ -73,13 +69,6 @@ fn every_load(scavenger: bool) -> Specimen {
     Specimen::of(&program(), &sites(VectorWidth::Sse, true), scavenger)
 }
 
-/// Before every instruction.
-fn spins() -> Specimen {
-    let which = SiteChoice::Listed(BTreeMap::new());
-    let sites = Sites { which, spins: (0..0x8000).collect(), ..sites(VectorWidth::Sse, false) };
-    Specimen::of(&program(), &sites, false)
-}
-
 /// Each load of the program with the next one, where both can be fetched at once.
 fn coalesced(scavenger: bool) -> Specimen {
     let loads: BTreeSet<u64> = every_load(scavenger).rows.iter().map(|row| row.origins[0]).collect();
@@ -92,12 +81,12 @@ fn coalesced(scavenger: bool) -> Specimen {
 
 #[test]
 fn a_row_says_what_its_yield_is() {
-    for it in [every_load(false), every_load(true), spins()] {
+    for it in [every_load(false), every_load(true)] {
         for row in it.rows.iter().step_by(7) {
             let at = row.at;
-            let other = if row.kind == SITE { SPIN } else { SITE };
-            assert!(it.rejected(Rule::Mapping, |new| put(new, at + 24, 4, other)), "another kind");
-            assert!(it.rejected(Rule::Mapping, |new| put(new, at + 24, 4, 4)), "no kind");
+            for kind in NO_KINDS {
+                assert!(it.rejected(Rule::Mapping, |new| put(new, at + 24, 4, kind)), "kind {kind}");
+            }
             assert!(it.rejected(Rule::Mapping, |new| add(new, at, 8, 1)), "its jump is elsewhere");
             assert!(it.rejected(Rule::Mapping, |new| add(new, at + 8, 8, 1)), "it goes on elsewhere");
             assert!(it.rejected(Rule::Mapping, |new| add(new, at + 16, 8, 1)), "another switch");
@@ -110,7 +99,7 @@ fn a_row_says_what_its_yield_is() {
 
 #[test]
 fn a_row_names_the_instruction_that_its_yield_stands_before() {
-    for it in [every_load(false), every_load(true), spins()] {
+    for it in [every_load(false), every_load(true)] {
         for rows in it.rows.windows(2).step_by(7) {
             let [row, next] = rows else { continue };
             assert_eq!(row.origins.len(), 1);
@@ -143,7 +132,7 @@ fn a_row_names_every_load_that_its_yield_fetches() {
 
 #[test]
 fn each_yield_has_a_row_and_each_row_a_yield() {
-    for it in [every_load(false), every_load(true), spins(), coalesced(false)] {
+    for it in [every_load(false), every_load(true), coalesced(false)] {
         let last = it.rows.last().expect("a row");
         let missing = |new: &mut [u8]| {
             add(new, it.map + 48, 8, -1);
@@ -160,17 +149,10 @@ fn each_yield_has_a_row_and_each_row_a_yield() {
 
 /// What a mode has none of is refused before any code is looked at.
 #[test]
-fn a_mode_has_its_kinds_alone() {
+fn scavengers_have_no_switches() {
     let primary = every_load(false);
     let switched = primary.rows.iter().find(|row| row.switch != 0).expect("a switch").switch;
     let it = every_load(true);
     let row = it.rows[0].at;
     assert!(it.rejected(Rule::Mapping, |new| put(new, row + 16, 8, switched)), "a switch in a scavenger");
-    for (it, what) in [(&it, "a scavenger"), (&primary, "a primary")] {
-        let row = it.rows.iter().find(|row| row.kind == SITE).expect("a site").at;
-        for kind in [SPIN, PARKED] {
-            let is_wrong = it.rejected(Rule::Mapping, |new| put(new, row + 24, 4, kind));
-            assert!(is_wrong, "kind {kind} in {what}");
-        }
-    }
 }

@@ -106,6 +106,18 @@ pub(crate) const ALL: &[Wrong] = &[
         swap(new, first, rax, 4);
         Some(())
     }),
+    wrong!("goes to what a free word of the context names, and asks for that", Yields, |piece, new| {
+        let next = |text: &str| {
+            let is_it = |insn: &&Instruction| insn.to_string().starts_with(text);
+            let insn = piece.inserted.iter().find(is_it)?;
+            // With a displacement of one byte, which is NEXT's.
+            let at = piece.place(insn) + 3;
+            (insn.len() == 4 && new[at] == 0).then_some(at)
+        };
+        let (asked, gone) = (next("cmp r")?, next("mov rax,[r")?);
+        (new[asked], new[gone]) = (0x28, 0x28);
+        Some(())
+    }),
     wrong!("the stack pointer not saved", Yields, |piece, new| {
         short(piece)?;
         let (at, size) = piece

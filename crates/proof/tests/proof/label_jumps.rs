@@ -28,7 +28,6 @@ fn interpreter(work: &str, jump: &str) -> String {
 fn rewritten(original: &[u8], guest: bool) -> Vec<u8> {
     let sites = twin::Sites {
         which: twin::SiteChoice::EveryLoad(twin::LoadReach::All),
-        spins: [].into(),
         width: twin::VectorWidth::Sse,
         knowledge: twin::Knowledge::OfCallers,
         save_all_at: [].into(),

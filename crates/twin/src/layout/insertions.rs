@@ -4,7 +4,6 @@
 //! code in line, before the instruction, has no rarely executed code to jump over.
 
 use crate::layout::thrown::ThrownTo;
-use twin_format::YieldKind;
 
 /// What a piece of inserted code refers to outside of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +65,6 @@ pub(crate) struct Spot {
 /// A yield that the mapping lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedYield {
-    pub kind: YieldKind,
     /// The jump to the next context, and where the yield goes on when it has its turn again.
     pub jump: Spot,
     pub resume: Spot,

@@ -160,14 +160,12 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
         self.insert(work)
     }
 
-    /// Whether nothing is put into a unit: a primary's without a site or a spin, as most are.
+    /// Whether nothing is put into a unit: a primary's without a site, as most are.
     fn has_nothing(&self, unit: usize) -> bool {
         let SiteChoice::Listed(listed) = &self.sites.which else { return false };
         let unit = &self.module.units[unit];
         let all = unit.start.0..unit.end().0;
-        self.bounds.is_none()
-            && listed.range(all.clone()).next().is_none()
-            && self.sites.spins.range(all).next().is_none()
+        self.bounds.is_none() && listed.range(all).next().is_none()
     }
 
     fn insert(&self, mut work: UnitWork<'_>) -> (Insertions, Harvested) {
@@ -193,7 +191,6 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     width: self.sites.width,
                     thrown: thrown::thrown(exceptions.as_ref(), Svma(work.instructions[index].ip())),
                     quantum: self.bounds.map(|bounds| bounds.quantum),
-                    switched: purpose == Purpose::Site && self.bounds.is_none(),
                 })
             };
             if let Some(left) = work.sunk.before(index) {
@@ -208,11 +205,6 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
                     piece.append(&yields(Purpose::Bound(bound.cost), &Fetch::default()));
                     work.done.bounds += 1;
                 }
-            }
-            if self.spins_at(&work, index) {
-                let spin = Fetch { origins: vec![work.instructions[index].ip()], ..Fetch::default() };
-                piece.append(&yields(Purpose::Spin, &spin));
-                work.done.spins += 1;
             }
             if let Some(fetch) = &work.sites[index] {
                 piece.append(&yields(Purpose::Site, fetch));
@@ -258,14 +250,6 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
             && !self.facts.early[work.unit]
             && !work.tables.iter().any(|table| table.jump_at == insn.at)
             && self.module.labels(work.unit).next().is_some()
-    }
-
-    /// Whether a primary has a spin yield before an instruction.
-    fn spins_at(&self, work: &UnitWork<'_>, index: usize) -> bool {
-        self.bounds.is_none()
-            && !self.sites.spins.is_empty()
-            && self.refusal(work.unit).is_none()
-            && self.sites.spins.contains(&work.instructions[index].ip())
     }
 
     /// What is live before each instruction of a unit, as far as it is relied on here.
@@ -356,15 +340,6 @@ impl<'a, 'd> HarvestTwins<'a, 'd> {
         let start = self.module.units[work.unit].start.0;
         let refusal = self.refusal(work.unit);
         let end = start + u64::from(self.module.units[work.unit].size);
-        for &address in self.sites.spins.range(start..end).filter(|_| self.bounds.is_none()) {
-            match refusal {
-                Some(why) => work.done.leave_out(address, why),
-                None if index_at(insns, (address - start) as u32).is_none() => {
-                    work.done.leave_out(address, SiteRefusal::NoTwin);
-                }
-                None => {}
-            }
-        }
         let mut factory = InstructionInfoFactory::new();
         match &self.sites.which {
             SiteChoice::EveryLoad(reach) => {

@@ -11,7 +11,7 @@ pub enum Mode<'s> {
     Identity,
     /// Garbage into everything claimed dead, before every instruction.
     Poison(VectorWidth),
-    /// Yields at sites and in loops that busy-wait, for a primary (`docs/harvest-abi.md`).
+    /// Yields at sites, for a primary (`docs/harvest-abi.md`).
     Primary(&'s Sites),
     /// Yields at sites and bounds, for a scavenger.
     Scavenger(&'s Sites, Bounds),

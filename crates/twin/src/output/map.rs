@@ -80,7 +80,6 @@ fn yields(listed: &[(usize, &Twin)]) -> Yields {
                 twin.address + u64::from(begin + spot.at)
             };
             let row = YieldRow {
-                kind: listed.kind,
                 place: address(listed.jump),
                 resume: address(listed.resume),
                 switch: listed.switch.map(|switch| address(Spot { cold: false, at: switch.at })),

@@ -10,9 +10,6 @@ use units::load::Prefetch;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sites {
     pub which: SiteChoice,
-    /// Instructions of a primary, by address, before which it yields since the loop around them
-    /// busy-waits.
-    pub spins: BTreeSet<u64>,
     /// The width of vector registers to save: that of the machine which runs the result.
     pub width: VectorWidth,
     /// How much of the liveness analysis is relied on: the more, the fewer registers are saved.

@@ -4,7 +4,6 @@
 use crate::layout::insertions::{ListedYield, Part, Piece, Reference, Spot, Switch};
 use crate::layout::thrown::ThrownTo;
 use crate::yields::registers::Register;
-use twin_format::YieldKind;
 
 /// A switch byte's `nop`, whose last two bytes are chosen when its relay has a place.
 const NOP_SWITCH: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
@@ -322,9 +321,9 @@ impl Assembler {
         Spot { cold: self.cold, at: self.here() as u32 }
     }
     /// The yield that goes on here is one that the mapping lists; its jump is at `jump`.
-    pub(crate) fn list(&mut self, kind: YieldKind, jump: Spot, origins: &[u64]) {
+    pub(crate) fn list(&mut self, jump: Spot, origins: &[u64]) {
         let (resume, switch) = (self.spot(), self.switch.take());
-        self.piece.yields.push(ListedYield { kind, jump, resume, switch, origins: origins.into() });
+        self.piece.yields.push(ListedYield { jump, resume, switch, origins: origins.into() });
     }
     /// What no way leads to: which registers are left in their slots from before one instruction to
     /// another one.

@@ -47,7 +47,6 @@ fn request(fetch: &Fetch) -> YieldRequest<'_> {
         thrown: ThrownTo::Caller,
         quantum: None,
         hosts: true,
-        switched: true,
     }
 }
 
@@ -99,7 +98,6 @@ fn a_site_yield_in_a_scavengers_loop() {
         sunk: Some(looped),
         quantum: Some(1000),
         hosts: false,
-        switched: false,
         ..request(&fetch)
     });
     let before = hoisted_save(6, false, RBX | STACK);
@@ -139,8 +137,7 @@ fn a_site_yield_of_a_scavenger_without_a_dead_register() {
     let all = (0..16)
         .filter(|&register| register != RSP)
         .fold(RegSet::EMPTY, |all, register| all | RegSet::general(register));
-    let request =
-        YieldRequest { live: all, quantum: Some(1000), hosts: false, switched: false, ..request(&fetch) };
+    let request = YieldRequest { live: all, quantum: Some(1000), hosts: false, ..request(&fetch) };
     let piece = assemble_yield(&request);
     let code = text(&piece.hot);
     let at =
@@ -165,7 +162,6 @@ fn a_bound_yield() {
         live: RSI | RDI,
         quantum: Some(1000),
         hosts: false,
-        switched: false,
         ..request(&fetch)
     });
     assert_eq!(text(&piece.hot), ["sub dword ptr gs:[28h], 7", "js"]);

@@ -2,7 +2,7 @@
 //!
 //! What that code is, form by form and with examples, and why, stands in one place:
 //! `docs/harvest-abi.md`, the contract with the runtime; offsets are constants of `runtime-abi`.
-//! Here it is written. [`assemble_yield`] puts one yield together, of one of the three kinds
+//! Here it is written. [`assemble_yield`] puts one yield together, of one of the two kinds
 //! ([`Purpose`]):
 //!
 //! - [`short`] is for places where the flags and a register for the base (which holds the context)
@@ -35,23 +35,19 @@ use crate::yields::sunk_restores::SunkLoop;
 use crate::yields::vector_moves::Extent;
 use image::code::regs::{Flag, RegSet};
 use runtime_abi::{area, context};
-use twin_format::YieldKind;
 
 /// What a yield is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Site,
-    /// In a loop of a primary that busy-waits: it switches to the context in SPIN, and is not
-    /// counted.
-    Spin,
     /// Taken when the budget is used up; the number is the cost, in cycles, that it subtracts.
     Bound(u32),
 }
 
-/// What a site or spin yield stands for.
+/// What a site yield stands for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fetch {
-    /// Prefetches, whose operands use only what is live; a spin yield has none.
+    /// Prefetches, whose operands use only what is live.
     pub prefetches: Part,
     /// Addresses of the instructions that it stands for: one for each prefetch, in their order.
     pub origins: Vec<u64>,
@@ -78,9 +74,10 @@ pub(crate) struct YieldRequest<'a> {
     pub base: Option<Register>,
     /// The loop around it whose restores are sunk behind it.
     pub sunk: Option<SunkLoop>,
-    /// Threads that run it host guests: it is counted. Else a register may hold the next context
-    /// from the question up to the switch: the runtime replaces it when it captures a guest
-    /// meanwhile, which hosts' signal handlers do not.
+    /// Threads that run it host guests: it is counted, and switched on and off if there is a form
+    /// for that at this place. Else a register may hold the next context from the question up to
+    /// the switch: the runtime replaces it when it captures a guest meanwhile, which hosts' signal
+    /// handlers do not.
     pub hosts: bool,
     /// Some registers whose slots hold them are saved again, so that stores keep up with loads.
     pub balances: bool,
@@ -92,16 +89,9 @@ pub(crate) struct YieldRequest<'a> {
     pub thrown: ThrownTo,
     /// Of which a bound yield makes the budget; `None` in primaries.
     pub quantum: Option<u32>,
-    /// It is switched on and off if there is a form for that at this place: sites of primaries.
-    pub switched: bool,
 }
 
 impl YieldRequest<'_> {
-    /// The word of the context that holds the next one.
-    fn next(&self) -> i32 {
-        if self.purpose == Purpose::Spin { context::SPIN } else { context::NEXT }
-    }
-
     /// Live general registers that have a slot.
     fn general(&self) -> impl Iterator<Item = Register> {
         let live = self.live;
@@ -179,7 +169,7 @@ impl YieldRequest<'_> {
         asm.store(base, context::RIP, free);
         match next {
             Some(next) => asm.copy(RAX, next),
-            None => asm.load(RAX, base, self.next()),
+            None => asm.load(RAX, base, context::NEXT),
         }
         asm.store_area(area::CUR, RAX);
         let jump = asm.spot();
@@ -191,8 +181,7 @@ impl YieldRequest<'_> {
         }
         asm.place(resume);
         match self.purpose {
-            Purpose::Site => asm.list(YieldKind::Site, jump, &self.fetch.origins),
-            Purpose::Spin => asm.list(YieldKind::Spin, jump, &self.fetch.origins),
+            Purpose::Site => asm.list(jump, &self.fetch.origins),
             Purpose::Bound(_) => self.set_budget(asm, |quantum| quantum),
         }
     }
@@ -213,7 +202,7 @@ impl YieldRequest<'_> {
 
     /// A host passes by while its pace is counted without guests; to `to`.
     fn count_pass(&self, asm: &mut Assembler, to: Label) {
-        if self.hosts && self.purpose != Purpose::Spin {
+        if self.hosts {
             asm.decrement_area(area::PASSES);
             asm.jump_if_not_negative(to);
         }
@@ -230,7 +219,7 @@ impl YieldRequest<'_> {
     /// compare takes space for the result until it retires, so that the core looks less far ahead:
     /// a search in a tree lost a twentieth of its pace.
     fn off_form(&self) -> Option<OffForm> {
-        if !self.switched {
+        if !self.hosts {
             return None;
         }
         if self.thrown != ThrownTo::Unit {
@@ -285,10 +274,10 @@ fn short(asm: &mut Assembler, wanted: &YieldRequest<'_>, base: Register) {
         }
         match next {
             Some(next) => {
-                asm.load(next, base, wanted.next());
+                asm.load(next, base, context::NEXT);
                 asm.compare(next, base);
             }
-            None => asm.compare_with(base, base, wanted.next()),
+            None => asm.compare_with(base, base, context::NEXT),
         }
     };
     let off = wanted.off_form();
@@ -357,7 +346,7 @@ fn general(asm: &mut Assembler, wanted: &YieldRequest<'_>) {
     }
     let ask = |asm: &mut Assembler| {
         asm.load_area(RAX, area::CUR);
-        asm.compare_with(RAX, RAX, wanted.next());
+        asm.compare_with(RAX, RAX, context::NEXT);
     };
     if let Purpose::Bound(cost) = wanted.purpose {
         asm.subtract_area32(area::BUDGET, cost);

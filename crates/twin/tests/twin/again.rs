@@ -22,7 +22,6 @@ fn sites(which: SiteChoice) -> Sites {
         knowledge: Knowledge::OfCallers,
         save_all_at: <_>::default(),
         optimisations: Optimisations::ALL,
-        spins: <_>::default(),
     }
 }
 
@@ -50,8 +49,6 @@ fn only_what_other_sites_change_is_done_anew() {
         Sites { save_all_at: save_all_at(2), ..all.clone() },
         all.clone(),
         listed(|number| number % 4 != 0),
-        few.clone(),
-        Sites { spins: loads.keys().copied().take(9).collect(), ..few.clone() },
         few.clone(),
         listed(|_| false),
         few,

@@ -128,7 +128,6 @@ fn constructors_without_end() {
     data[entry + 8..entry + 16].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
     let sites = Sites {
         which: SiteChoice::EveryLoad(LoadReach::All),
-        spins: BTreeSet::new(),
         width: VectorWidth::Avx,
         knowledge: Knowledge::OfCallers,
         save_all_at: BTreeSet::new(),

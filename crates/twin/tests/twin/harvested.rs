@@ -23,7 +23,6 @@ fn stand_in(directory: &Path) -> PathBuf {
         ("LEAVE", area::LEAVE.into()),
         ("OWN", area::OWN.into()),
         ("NEXT", context::NEXT.into()),
-        ("SPIN", context::SPIN.into()),
         ("RIP", context::RIP.into()),
         ("FS", context::FS.into()),
     ];
@@ -81,13 +80,12 @@ fn compare(program: &Path, library: &Path, name: &str) {
         knowledge: Knowledge::OfCallers,
         save_all_at: std::collections::BTreeSet::new(),
         optimisations: Optimisations::ALL,
-        spins: (0..0x40_0000).collect(),
     };
     let bounds = Bounds { quantum: 20, ..Bounds::default() };
     for mode in [Mode::Primary(&sites), Mode::Scavenger(&sites, bounds)] {
         let rewritten = rewrite(&original, None, mode).unwrap_or_else(|error| panic!("{name}: {error}"));
         let harvest = rewritten.coverage.harvest.as_ref().expect("a report");
-        let any = harvest.sites + harvest.spins + harvest.bounds > 0;
+        let any = harvest.sites + harvest.bounds > 0;
         assert!(any || matches!(mode, Mode::Primary(_)), "{name}: {harvest:?}");
         let path = program.with_extension("twin");
         for on in [true, false] {

@@ -96,7 +96,6 @@ static void give_area(void) {
     syscall(SYS_arch_prctl, ARCH_GET_FS, &fs);
     WORD(own, ABI_FS) = fs;
     WORD(own, ABI_NEXT) = (uint64_t)own;
-    WORD(own, ABI_SPIN) = (uint64_t)own;
     if (with_garbage) {
         char *other = context();
         WORD(other, ABI_NEXT) = (uint64_t)own;
@@ -105,7 +104,6 @@ static void give_area(void) {
         WORD(other, 0x40) = (uint64_t)(__builtin_cpu_supports("avx512bw") ? fill_wide : fill_narrow);
         WORD(other, 0x48) = (uint64_t)(context() + 0xe00);
         WORD(own, ABI_NEXT) = (uint64_t)other;
-        WORD(own, ABI_SPIN) = (uint64_t)other;
     }
     WORD(area, ABI_SELF) = (uint64_t)area;
     WORD(area, ABI_CUR) = (uint64_t)own;
@@ -148,7 +146,6 @@ static void handle(int number, siginfo_t *info, void *machine) {
     uint32_t budget = *(uint32_t *)(area + ABI_BUDGET);
     char *alone = context();
     WORD(alone, ABI_NEXT) = (uint64_t)alone;
-    WORD(alone, ABI_SPIN) = (uint64_t)alone;
     WORD(alone, ABI_FS) = WORD(WORD(area, ABI_OWN), ABI_FS);
     WORD(area, ABI_CUR) = (uint64_t)alone;
     if (handlers[number].sa_flags & SA_SIGINFO)
