@@ -11,11 +11,8 @@ pub const RSP: i32 = 0x10;
 pub const FS: i32 = 0x18;
 /// `lahf` in bits 8 to 15, `seto` in bits 0 to 7.
 pub const FLAGS: i32 = 0x20;
-/// In a primary's own context: the context to go on with while it busy-waits; itself where none is
-/// to run then.
-pub const SPIN: i32 = 0x28;
 /// From here to [`vector`]`(0)` everything is the runtime's.
-pub const RUNTIME: i32 = 0x30;
+pub const RUNTIME: i32 = 0x28;
 /// Bytes of a context in front of its address.
 pub const BEFORE: usize = 0x80;
 /// Bytes of a context from its address on, as far as inserted code knows it.

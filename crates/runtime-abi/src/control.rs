@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 19;
+pub const VERSION: u32 = 20;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -433,8 +433,6 @@ pub struct Control {
     /// last of them, in turn.
     pub forks: AtomicU64,
     pub forked: [AtomicI32; FORKED],
-    /// Guests had turns where the primary busy-waits: these are not counted.
-    pub busy_wait_turns: AtomicU32,
     /// Threads of the primary that have areas.
     pub areas: AtomicU32,
     /// Why the primary's yields cannot be switched; 0: they can.

@@ -1,4 +1,4 @@
-//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--show] [--disturb
+//! A launcher as a program of its own: `[--ring N] [--finish] [--cpus LIST] [--disturb
 //! SEED] [--watch FILE] [--report FILE] [--output FILE] PRIMARY ARG… [-- SCAVENGER ARG…]…`, with
 //! files that are twins already.
 //!
@@ -75,7 +75,7 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     harvest.homes.stay_aboard = true;
     // All the tests can be run as watched ones.
     harvest.contract = std::env::var("GLEANER_PROMISE").ok().map(|percent| contract(&percent));
-    let (mut show, mut report, mut output) = (false, None, PathBuf::from("/dev/stderr"));
+    let (mut report, mut output) = (None, PathBuf::from("/dev/stderr"));
     let (mut disturber, mut watched, mut supervisor) = (None, None, false);
     while arguments.first().is_some_and(|argument| argument.starts_with("--")) {
         let option = arguments.remove(0);
@@ -83,7 +83,6 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
             "--ring" => harvest.ring = arguments.remove(0).parse().expect("a number"),
             "--promise" => harvest.contract = Some(contract(&arguments.remove(0))),
             "--finish" => harvest.after = After::Finish,
-            "--show" => show = true,
             "--watch" => watched = Some((arguments.remove(0), Instant::now())),
             "--disturb" => {
                 disturber = Some(Rng::new(arguments.remove(0).parse().expect("a number")));
@@ -123,9 +122,6 @@ pub(crate) fn run(mut arguments: Vec<String>) -> ExitCode {
     };
     let primary = running.primary();
     let mut look = |snapshot: &Snapshot| {
-        if show {
-            eprintln!("{snapshot:?}");
-        }
         if let Some(random) = &mut disturber {
             disturb(random, snapshot);
         }

@@ -131,23 +131,12 @@ fn company(world: &World, modes: &[&str]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A primary that only busy-waits has its scavenger aboard meanwhile, watched or not.
-/// On a busy machine a scavenger may be done before anybody takes it aboard.
+/// A primary that busy-waits for its scavenger, and comes to no yield, does not hold it up: watched
+/// or not, it is taken home.
 fn waits(world: &World) -> Result<(), Failed> {
-    for options in [&["--finish", "--show"][..], &["--finish", "--show", "--promise", "10"]] {
-        let (mut boardings, mut stories) = (0, Vec::new());
-        for loads in ["3000000", "30000000", "100000000", "300000000", "1000000000"] {
-            let harvest = world.harvest(options, &["waits"], &[vec!["nothing", loads]]);
-            world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
-            boardings = harvest.boardings;
-            if boardings > 0 {
-                break;
-            }
-            stories.push(harvest.story);
-        }
-        if boardings == 0 {
-            return Err(format!("it was never aboard\n{}", stories.join("\n")).into());
-        }
+    for options in [&["--finish"][..], &["--finish", "--promise", "10"]] {
+        let harvest = world.harvest(options, &["waits"], &[vec!["nothing", "3000000"]]);
+        world::same("the scavenger's end", &harvest.ends, &vec!["exit 3".to_owned()])?;
     }
     Ok(())
 }

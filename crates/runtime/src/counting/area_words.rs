@@ -40,24 +40,6 @@ pub(crate) struct CountingWords {
     pub(super) away: AtomicU64,
     /// Where it yielded last.
     pub(super) last_yield: AtomicU64,
-    /// While something is counted: when it last went round a busy-wait, and what PASSES and `count`
-    /// were then.
-    pub(super) turned: AtomicU64,
-    pub(super) turned_passes: AtomicI64,
-    pub(super) turned_count: AtomicI32,
-    /// Busy-waits with guests that took longer than an absence may.
-    pub(super) long_turns: AtomicU32,
-    /// Of what it does between its waits ([`crate::counting::busy_waits`]): ticks of the present
-    /// lap; the shortest turn; the usual ticks of a piece of work.
-    pub(super) lap_ticks: AtomicU64,
-    pub(super) shortest_turn: AtomicU64,
-    pub(super) usual_work: AtomicU64,
-    /// Ticks that it busy-waited, of those since counting began; when that was, and up to when.
-    pub(super) idle: AtomicU64,
-    pub(super) idle_since: AtomicU64,
-    pub(super) idle_until: AtomicU64,
-    /// Busy-waits with guests, of any length.
-    pub(super) all_turns: AtomicU32,
 }
 
 impl CountingWords {
@@ -67,8 +49,6 @@ impl CountingWords {
             word.store(0, Relaxed);
         }
         self.obeyed.store(order, Relaxed);
-        self.usual_work.store(0, Relaxed);
-        self.shortest_turn.store(0, Relaxed);
         self.passes_were.store(-1, Relaxed);
         self.met.store(0, Relaxed);
         for lap in &self.laps {
@@ -96,35 +76,8 @@ impl CountingWords {
         self.stage.load(Relaxed)
     }
 
-    /// Samples of the present stage.
-    pub(crate) fn taken(&self) -> u32 {
-        self.taken.load(Relaxed)
-    }
-
     /// Yields in a lap, with guests or without.
     pub(crate) fn lap(&self, guests: bool) -> i32 {
         self.laps[usize::from(guests)].load(Relaxed)
-    }
-
-    /// When it last went round a busy-wait, in ticks; 0: not since counting began.
-    pub(crate) fn turned(&self) -> u64 {
-        self.turned.load(Relaxed)
-    }
-
-    /// Busy-waits with guests that took longer than an absence may.
-    pub(crate) fn long_turns(&self) -> u32 {
-        self.long_turns.load(Relaxed)
-    }
-
-    /// Busy-waits with guests, of any length.
-    pub(crate) fn all_turns(&self) -> u32 {
-        self.all_turns.load(Relaxed)
-    }
-
-    /// The share of the counted time for which the thread busy-waited.
-    pub(crate) fn busy_wait_share(&self) -> f64 {
-        let [idle, since, until] =
-            [&self.idle, &self.idle_since, &self.idle_until].map(|ticks| ticks.load(Relaxed) as f64);
-        if until > since { (idle / (until - since)).min(1.0) } else { 0.0 }
     }
 }

@@ -19,21 +19,17 @@
 //! | [`ABOARD`] | yes | ticks of a lap with all guests |
 //! | [`ABSENCE`] | yes | how long the primary is away |
 //! | [`STAY`] | yes | how long one guest stays |
-//! | [`WORK`] | either | ticks of work between busy-waits ([`crate::counting::busy_waits`]) |
 //!
 //! A switch at each yield of a lap would cost the primary what it runs ahead of its misses. A lap
-//! is as long as a part of a stage is, for this program at this time. Where the primary busy-waits,
-//! another counter stands in front of the contexts that it goes on with there ([`turned`]): such
-//! times are left out, since they are as long as what it waits for makes them.
+//! is as long as a part of a stage is, for this program at this time.
 //!
 //! All of it happens on the primary's thread, between two yields, under the lock where the ring
 //! changes. To add a stage: a number, its counters in [`link`], its sample in [`counted`], its
 //! place in [`after`].
 
-use crate::counting::absences::{absent, tell_absence};
+use crate::counting::absences::tell_absence;
 pub(crate) use crate::counting::area_words::{FEW, ROWS, SAMPLES, row};
-use crate::counting::busy_waits;
-pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS, SPINS, WAITS};
+pub(crate) use crate::counting::order::{ALONE, COUNTING, GUESTS};
 use crate::counting::turns;
 pub(crate) use crate::counting::turns::yields;
 use crate::layout::area::{Area, lock};
@@ -58,7 +54,6 @@ const ABOARD: u32 = 2;
 const ABSENCE: u32 = 3;
 const STAY: u32 = 4;
 const SITE: u32 = 5;
-const WORK: u32 = 6;
 
 /// Laps in a stage without guests, about.
 const SOLO_LAPS: u64 = 32;
@@ -68,10 +63,9 @@ const GUEST_LAPS: u64 = 8;
 /// The stage behind this one.
 fn after(stage: u32, order: u32) -> u32 {
     match stage {
-        NOTHING if order & WAITS != 0 => WORK,
         NOTHING if order & GUESTS == 0 => PLAIN,
         NOTHING => ABOARD,
-        PLAIN if order & SPINS == 0 => SITE,
+        PLAIN => SITE,
         ABOARD => ABSENCE,
         ABSENCE => STAY,
         _ => NOTHING,
@@ -122,9 +116,6 @@ fn pass(area: &Area, many: i64) {
 /// Takes the counters out. Under the lock.
 fn unlink(area: &Area) {
     pass(area, -1);
-    if area.counting.stage.load(Relaxed) == WORK {
-        return busy_waits::unlink(area);
-    }
     for counter in [area.front(), area.back()] {
         if is_linked(counter) {
             links::take_out(area, counter);
@@ -163,13 +154,7 @@ pub(crate) fn arrange(area: &Area) {
             for sample in (0..ROWS).flat_map(|row| area.samples(row)) {
                 sample.store(0, Relaxed);
             }
-            area.counting.turned.store(0, Relaxed);
-            area.counting.long_turns.store(0, Relaxed);
-            area.counting.all_turns.store(0, Relaxed);
-            area.counting.idle.store(0, Relaxed);
             begin(area, after(NOTHING, order));
-            area.counting.idle_since.store(area.counting.stage_began.load(Relaxed), Relaxed);
-            area.counting.idle_until.store(area.counting.stage_began.load(Relaxed), Relaxed);
         }
         area.counting.obeyed.store(order, Release);
     }
@@ -184,7 +169,6 @@ fn begin(area: &Area, stage: u32) {
     match stage {
         PLAIN => area.counting.laps[0].store(FEW, Relaxed),
         ABOARD => area.counting.laps[1].store(FEW, Relaxed),
-        WORK => busy_waits::begin(area),
         _ => {}
     }
     area.counting.stage.store(stage, Relaxed);
@@ -201,7 +185,6 @@ fn link(area: &Area) {
     match area.counting.stage.load(Relaxed) {
         NOTHING => return,
         _ if area.counting.no_clock.load(Relaxed) != 0 => return finish(area),
-        WORK => return busy_waits::link(area, gleaner_away),
         PLAIN | SITE => {
             code(
                 back,
@@ -282,7 +265,6 @@ pub(crate) extern "C" fn counted(area: &'static Area, now: u64) -> *mut Context 
     let mut taken = area.counting.taken.load(Relaxed) as usize;
     let timed = area.counting.no_clock.load(Relaxed) == 0;
     let gone = now.saturating_sub(since);
-    area.counting.idle_until.store(now, Relaxed);
     let longer = timed && since != 0 && taken == 0 && lengthen(area, stage, gone);
     if timed && since != 0 && taken < SAMPLES && !longer {
         taken += 1;
@@ -340,63 +322,7 @@ pub(crate) fn advance(area: &'static Area) {
             link(area);
         }
     }
-    let _ = area.own().spin.compare_exchange(area.turns().pointer(), at_turns(area), AcqRel, Relaxed);
     area.lock.store(lock::FREE, Release);
-}
-
-/// The context that the primary goes on with in a busy-wait, unless it is hooked. The thread's.
-pub(crate) fn at_turns(area: &Area) -> *mut Context {
-    let own = area.own().pointer();
-    let counting = area.counting.stage.load(Relaxed) != NOTHING;
-    let order = area.counting.obeyed.load(Relaxed);
-    let aside = area.thread.aside.load(Relaxed);
-    let first = match order {
-        _ if !aside.is_null() && order & SPINS != 0 => aside,
-        _ if !counting && order & (GUESTS | SPINS) == GUESTS | SPINS => links::first(area),
-        _ => own,
-    };
-    if first != own {
-        area.region().page().busy_wait_turns.store(1, Relaxed);
-    }
-    if !counting {
-        return first;
-    }
-    let turns = area.turns();
-    turns.rip.store(gleaner_turned as *const () as u64, Relaxed);
-    let first =
-        if first == own && area.counting.stage.load(Relaxed) == WORK { area.back().pointer() } else { first };
-    turns.next.store(first, Relaxed);
-    turns.pointer()
-}
-
-/// The primary went round a busy-wait while something is counted. The time since its last round,
-/// without a yield between, was no work, and is left out of what is counted; the last round, in
-/// which what it waited for came, is not.
-pub(crate) extern "C" fn turned(area: &'static Area, now: u64) -> *mut Context {
-    if area.counting.stage.load(Relaxed) == WORK {
-        if busy_waits::turned(area, now) {
-            advance(area);
-        }
-        return area.turns().next.load(Relaxed);
-    }
-    let before = area.counting.turned.swap(now, Relaxed);
-    let (passes, count) = (area.twin.passes.load(Relaxed), area.counting.count.load(Relaxed));
-    let unchanged = area.counting.turned_passes.swap(passes, Relaxed) == passes
-        && area.counting.turned_count.swap(count, Relaxed) == count
-        && before >= area.counting.resumed.load(Relaxed);
-    if before != 0 && unchanged {
-        let turn = now.saturating_sub(before);
-        for since in [&area.counting.resumed, &area.counting.away] {
-            let at = since.load(Relaxed);
-            since.store(if at == 0 { 0 } else { at + turn }, Relaxed);
-        }
-        area.counting.idle.store(area.counting.idle.load(Relaxed) + turn, Relaxed);
-        if area.counting.obeyed.load(Relaxed) & SPINS != 0 {
-            absent(area, turn);
-        }
-    }
-    area.counting.idle_until.store(now, Relaxed);
-    area.turns().next.load(Relaxed)
 }
 
 // Entered as every context is: rax and CUR are it, everything else is dead. They end in the tail of
@@ -428,18 +354,6 @@ global_asm!(
     "call {counted}",
     "jmp gleaner_tail",
     "",
-    // In a busy-wait.
-    ".globl gleaner_turned",
-    ".hidden gleaner_turned",
-    "gleaner_turned:",
-    "rdtsc",
-    "shl rdx, 32",
-    "lea rsi, [rax + rdx]",
-    "mov rsp, gs:[{SLOW_STACK}]",
-    "mov rdi, gs:[{SELF}]",
-    "call {turned}",
-    "jmp gleaner_tail",
-    "",
     ".globl gleaner_away",
     ".hidden gleaner_away",
     "gleaner_away:",
@@ -456,7 +370,7 @@ global_asm!(
     NEXT = const c::NEXT, SELF = const a::SELF,
     COUNT = const offset_of!(Area, counting.count), AWAY = const offset_of!(Area, counting.away),
     SLOW_STACK = const offset_of!(Area, switching.slow_stack),
-    counted = sym counted, turned = sym turned,
+    counted = sym counted,
 );
 
 // SAFETY: labels of the assembly above; only their addresses are taken.

@@ -1,7 +1,7 @@
 //! Phases and counting, without threads: which contexts are in the ring in which order, whatever is
 //! ordered when.
 
-use crate::counting::count::{self, ALONE, COUNTING, GUESTS, SPINS};
+use crate::counting::count::{self, ALONE, COUNTING, GUESTS};
 use crate::counting::order::NUMBER;
 use crate::layout::area::{Area, closed};
 use crate::layout::context::Context;
@@ -10,7 +10,7 @@ use crate::switching::ring_tests::{board, order, pointers, world};
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::trip;
 
-pub(crate) fn ordered(area: &'static Area, what: u32) {
+fn ordered(area: &'static Area, what: u32) {
     let number = area.orders.order() & !(NUMBER - 1);
     area.orders.for_test().order.store((number + NUMBER) | what, Relaxed);
     ring::hook(area);
@@ -28,14 +28,14 @@ fn three() -> (&'static Area, Vec<&'static Context>) {
 }
 
 /// Takes all guests away, and returns them.
-pub(crate) fn taken(area: &'static Area) -> Vec<*mut Context> {
+fn taken(area: &'static Area) -> Vec<*mut Context> {
     let mut taken = Vec::new();
     ring::take_all(area, |guest| taken.push(guest.pointer()));
     taken.sort_unstable();
     taken
 }
 
-pub(crate) fn sorted(guests: &[&'static Context]) -> Vec<*mut Context> {
+fn sorted(guests: &[&'static Context]) -> Vec<*mut Context> {
     let mut all = pointers(guests);
     all.sort_unstable();
     all
@@ -134,57 +134,19 @@ fn a_guest_that_leaves_while_it_is_timed_is_no_trouble() {
     assert_eq!(order(area), pointers(&[guests[0], guests[2]]));
 }
 
-/// The contexts that the primary meets in a busy-wait, up to itself.
-pub(crate) fn met_at_turns(area: &Area) -> Vec<*mut Context> {
-    let own = area.own().pointer();
-    let (mut at, mut met) = (area.own().spin.load(Relaxed), Vec::new());
-    while at != own {
-        met.push(at);
-        assert!(met.len() < 10, "for ever");
-        // SAFETY: contexts of the region.
-        at = unsafe { &*at }.next.load(Relaxed);
-    }
-    met
-}
-
-#[test]
-fn guests_aside_are_met_only_where_the_primary_busy_waits() {
-    let (area, guests) = three();
-    ordered(area, ALONE);
-    assert_eq!((order(area), met_at_turns(area)), (vec![], vec![]));
-    ordered(area, SPINS);
-    assert_eq!((order(area), met_at_turns(area)), (vec![], pointers(&guests)));
-    ordered(area, GUESTS);
-    assert_eq!((order(area), met_at_turns(area)), (pointers(&guests), vec![]));
-    ordered(area, GUESTS | SPINS);
-    assert_eq!((order(area), met_at_turns(area)), (pointers(&guests), pointers(&guests)));
-}
-
-#[test]
-fn a_hook_is_met_where_the_primary_busy_waits() {
-    let (area, _) = three();
-    ordered(area, SPINS);
-    ring::hook(area);
-    assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
-    // Also where a guest leaves meanwhile.
-    crate::switching::links::turn_to(area, area.thread.aside.load(Relaxed), area.own().pointer());
-    assert_eq!(area.own().spin.load(Relaxed), area.control().pointer());
-}
-
 #[test]
 fn guests_leave_from_aside_in_any_order() {
     for leaves in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
-        for what in [SPINS, SPINS | COUNTING] {
+        for what in [ALONE, ALONE | COUNTING] {
             let (area, guests) = three();
             ordered(area, what);
-            let counter = (what & COUNTING != 0).then(|| area.turns().pointer());
+            let met = order(area);
             let mut left = pointers(&guests);
             for leave in leaves {
                 let next = guests[leave].next.load(Relaxed);
                 assert_eq!(ring::take_out(area, guests[leave]), next);
                 left.retain(|guest| *guest != guests[leave].pointer());
-                let expected: Vec<_> = counter.into_iter().chain(left.iter().copied()).collect();
-                assert_eq!(met_at_turns(area), expected, "{leaves:?} {what}");
+                assert_eq!((aside(area), order(area)), (left.clone(), met.clone()), "{leaves:?} {what}");
             }
             board(area, guests[0], ring::modes());
             ordered(area, GUESTS);
@@ -193,46 +155,15 @@ fn guests_leave_from_aside_in_any_order() {
     }
 }
 
-#[test]
-fn busy_waits_are_left_out_of_what_is_counted() {
-    let (area, guests) = three();
-    ordered(area, SPINS | COUNTING);
-    // So short that no lap is to be longer.
-    area.orders.for_test().stage_ticks.store(1, Relaxed);
-    area.orders.for_test().absence_ticks.store(150, Relaxed);
-    let back = area.back().pointer();
-    assert_eq!(order(area), [back]);
-    area.counting.resumed.store(1000, Relaxed);
-    // Work until 1100, three rounds of 100 and one of 200, of which the last brings what it waited
-    // for: work again.
-    for now in [1100, 1200, 1300, 1500] {
-        assert_eq!(count::turned(area, now), guests[0].pointer());
+/// The guests that are aside, in their order.
+fn aside(area: &Area) -> Vec<*mut Context> {
+    let (mut at, mut found) = (area.thread.aside.load(Relaxed), Vec::new());
+    while !at.is_null() && at != area.own().pointer() {
+        found.push(at);
+        // SAFETY: contexts of the region.
+        at = unsafe { &*at }.next.load(Relaxed);
     }
-    area.twin.passes.fetch_sub(1, Relaxed);
-    count::turned(area, 1700);
-    count::counted(area, 1800);
-    assert_eq!(area.samples(count::row::PLAIN)[0].load(Relaxed), 800 - 400);
-    assert_eq!(area.counting.idle.load(Relaxed), 400);
-    assert_eq!(area.counting.long_turns.load(Relaxed), 1);
-    // What was counted meanwhile is no turn.
-    count::turned(area, u64::MAX / 32);
-    assert_eq!(area.counting.idle.load(Relaxed), 400);
-}
-
-#[test]
-fn all_are_taken_from_a_primary_that_busy_waits() {
-    for hooked in [false, true] {
-        let (area, guests) = three();
-        ordered(area, SPINS);
-        if hooked {
-            ring::hook(area);
-        }
-        let mut taken = 0;
-        ring::take_all(area, |_| taken += 1);
-        assert_eq!(taken, guests.len());
-        let expected = if hooked { area.control() } else { area.own() };
-        assert_eq!(area.own().spin.load(Relaxed), expected.pointer());
-    }
+    found
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! What a primary's thread counts and times between two of its yields: samples of its pace, for the
 //! supervisor.
 //!
-//! [`count`] counts at yields, [`busy_waits`] between waits, [`turns`] how
-//! often guests had their turn.
+//! [`count`] counts at yields, [`turns`] how often guests had their turn.
 
 mod absences;
 pub(crate) mod area_words;
-pub(crate) mod busy_waits;
-#[cfg(test)]
-mod busy_waits_tests;
 pub(crate) mod count;
 #[cfg(test)]
-pub(crate) mod count_tests;
+mod count_tests;
 pub(crate) mod order;
 pub(crate) mod turn_words;
 pub(crate) mod turns;

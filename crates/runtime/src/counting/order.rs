@@ -5,9 +5,5 @@ pub(crate) const ALONE: u32 = 0;
 pub(crate) const GUESTS: u32 = 1;
 /// Of an order: something is to be counted.
 pub(crate) const COUNTING: u32 = 2;
-/// Of an order: guests take part where the primary busy-waits, also if they are aside.
-pub(crate) const SPINS: u32 = 4;
-/// Of an order: the primary's work between busy-waits is counted.
-pub(crate) const WAITS: u32 = 8;
 /// The bits from here on are the order's number.
-pub(crate) const NUMBER: u32 = 32;
+pub(crate) const NUMBER: u32 = 4;

@@ -10,7 +10,6 @@
 //! 0x0800  frame: registers of a
 //!         captured context
 //! 0x0a00  samples
-//! 0x0d00  counter of busy-waits
 //! 0x0e00  LoanWords
 //! 0x0e80  GaugeWords, GaugeNotes, TurnWords
 //! ```
@@ -51,7 +50,6 @@ const FRONT: usize = 0x600 + context::BEFORE;
 const BACK: usize = 0x700 + context::BEFORE;
 pub(crate) const FRAME: usize = 0x800;
 const SAMPLES: usize = 0xa00;
-const TURNS: usize = 0xd00 + context::BEFORE;
 const LOANS: usize = 0xe00;
 pub(crate) const GAUGE: usize = 0xe80;
 const GAUGE_NOTES: usize = 0xf40;
@@ -128,6 +126,8 @@ pub(crate) struct Area {
     pub(crate) thread: ThreadWords,
     pub(crate) signals: SignalWords,
     pub(crate) counting: CountingWords,
+    /// The supervisor's words begin a pair of cache lines, since cores fetch such pairs at once.
+    padding: [u8; 0x40],
     pub(crate) orders: OrderWords,
     pub(crate) supervisor: SupervisorWords,
 }
@@ -224,8 +224,7 @@ at!(orders == 0x280);
 at!(supervisor == 0x2c0);
 const _: () = assert!(size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
-const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= TURNS - context::BEFORE);
-const _: () = assert!(TURNS + size_of::<Context>() <= LOANS);
+const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= LOANS);
 const _: () = assert!(LOANS + size_of::<LoanWords>() <= GAUGE);
 const _: () = assert!(GAUGE + size_of::<GaugeWords>() <= GAUGE_NOTES);
 const _: () = assert!(GAUGE_NOTES + size_of::<GaugeNotes>() <= TURN_WORDS);
@@ -327,12 +326,6 @@ impl Area {
     /// Whether a context is one of these counters.
     pub(crate) fn is_counter(&self, context: *mut Context) -> bool {
         context == self.front().pointer() || context == self.back().pointer()
-    }
-
-    /// Stands in front of guests while something is counted, where the primary busy-waits.
-    pub(crate) fn turns(&self) -> &'static Context {
-        // SAFETY: as above.
-        unsafe { &*((self.address() + TURNS) as *const Context) }
     }
 
     /// What was counted, by stage.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  -0x80  register slots      written by yields, or by whatever captures a guest
-//!   0x00  NEXT RIP RSP FS FLAGS SPIN prev home      one cache line, kept by the host's core
+//!   0x00  NEXT RIP RSP FS FLAGS  –   prev home      one cache line, kept by the host's core
 //!   0x40  state why link modes recall since host …  what the supervisor polls and writes
 //!   0x80  vector slots, masks
 //! ```
@@ -65,9 +65,7 @@ pub(crate) struct Context {
     /// Written when its thread starts.
     pub(crate) fs: AtomicU64,
     pub(crate) flags: AtomicU64,
-    /// Of an area's own context: the context to go on with while it busy-waits. Written as `next`,
-    /// by [`crate::switching::ring`] and [`crate::counting::count`]. Only a primary asks for it.
-    pub(crate) spin: AtomicPtr<Context>,
+    padding: [u8; 8],
     /// In a ring: the one before. Written as `next`, but never by the supervisor's hook.
     pub(crate) prev: AtomicPtr<Context>,
     /// The area of its thread; of a control or quiet context too. Written once.
@@ -108,8 +106,7 @@ at!(rip == context::RIP);
 at!(rsp == context::RSP);
 at!(fs == context::FS);
 at!(flags == context::FLAGS);
-at!(spin == context::SPIN);
-at!(prev == context::RUNTIME);
+at!(padding == context::RUNTIME);
 const _: () = assert!(size_of::<Context>() <= context::vector(0) as usize);
 
 impl Context {

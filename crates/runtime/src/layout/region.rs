@@ -6,7 +6,7 @@
 //! even be touched, so that they count neither as data of the program (`RLIMIT_DATA`), nor as
 //! memory to be locked (`mlockall`).
 
-use crate::counting::order::{ALONE, GUESTS, SPINS};
+use crate::counting::order::{ALONE, GUESTS};
 use crate::layout::area::{Area, SLOT, SLOW_STACK_TOP, kind};
 use crate::layout::context::{CONTEXT_STRIDE, Context};
 use crate::layout::page;
@@ -401,15 +401,14 @@ impl Region {
         area.twin.budget.store(0, Relaxed);
         area.twin.passes.store(-1, Relaxed);
         // Where the pace is not kept, guests are aboard from the first.
-        let order = if self.page().watched != 0 { ALONE } else { GUESTS | SPINS };
+        let order = if self.page().watched != 0 { ALONE } else { GUESTS };
         area.orders.reset(order);
         area.counting.reset(order);
-        let counters = [area.front(), area.back(), area.turns()].map(Context::pointer);
+        let counters = [area.front(), area.back()].map(Context::pointer);
         for context in [own, control, quiet].into_iter().chain(counters) {
             // SAFETY: contexts of this slot, in memory that holds atomics.
             let context = unsafe { &*context };
             context.next.store(context.pointer(), Relaxed);
-            context.spin.store(context.pointer(), Relaxed);
             context.prev.store(context.pointer(), Relaxed);
             context.home.store(here, Relaxed);
             context.host.store(core::ptr::null_mut(), Relaxed);
@@ -424,7 +423,6 @@ impl Region {
         }
         // The ring is own alone.
         area.control().next.store(own, Relaxed);
-        area.turns().next.store(own, Relaxed);
         let enter = if primary { labels::control_address() } else { labels::park_address() };
         area.control().rip.store(enter as u64, Relaxed);
         let parks = if primary { [0; 2] } else { labels::park_ends() };

@@ -152,13 +152,8 @@ pub(crate) struct Supervisor {
     round_ns: u64,
     /// And what the last ones took in the mean.
     mean_round_ns: u64,
-    /// Processors where a thread of the primary busy-waits.
-    busy_waiting: Cpus,
     /// Processors on which threads at home have work and hardly get to it.
     starving: Cpus,
-    /// By slot, of homes: the processors that its thread may use, empty where not known. `None`: no
-    /// memory for it.
-    may_use: Option<&'static mut [Cpus; crate::layout::region::SLOTS]>,
     /// When the next round is due at the latest.
     wake_at: u64,
     switches: switches::YieldSwitches,
@@ -204,10 +199,8 @@ impl Supervisor {
             processes.add(index, *pid);
         }
         let now = sys::now_ns();
-        // SAFETY: zero is a value of each: a pace and a share of sleep that have not begun, and
-        // no processors.
-        let (paces, sleep_shares, may_use) =
-            unsafe { (if page.watched == 0 { None } else { table() }, table(), table()) };
+        // SAFETY: zero is a value of each: a pace and a share of sleep that have not begun.
+        let (paces, sleep_shares) = unsafe { (if page.watched == 0 { None } else { table() }, table()) };
         Self {
             region,
             page,
@@ -224,9 +217,7 @@ impl Supervisor {
             own_cpu_ns: sys::own_cpu_ns(),
             round_ns: 0,
             mean_round_ns: 0,
-            busy_waiting: Cpus::NONE,
             starving: Cpus::NONE,
-            may_use,
             wake_at: 0,
             switches: switches::YieldSwitches::new(page),
             judge_at: 0,
@@ -251,7 +242,6 @@ impl Supervisor {
             self.wake_at = u64::MAX;
             self.waited_for = false;
             self.switches.awaited = false;
-            self.busy_waiting = Cpus::NONE;
             self.switches.wanted = self.page.watched == 0;
             self.clock.follow(self.page, self.now);
             self.processes.poll(self.region.supervisor.load(Relaxed), page::rows(self.page), self.now);

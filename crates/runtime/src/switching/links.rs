@@ -18,22 +18,16 @@ pub(crate) fn is_hooked(area: &Area) -> bool {
 }
 
 /// Makes the thread come to the control context at its next yield. A thread on its way out of there
-/// may miss it. Homes' twins do not ask for SPIN, which may stay hooked there.
+/// may miss it.
 pub(crate) fn hook(area: &Area) {
-    let (own, control) = (area.own(), area.control().pointer());
-    own.next.swap(control, AcqRel);
-    own.spin.swap(control, AcqRel); // behind the other: see `control`
+    area.own().next.swap(area.control().pointer(), AcqRel);
 }
 
 /// Takes the hook of a home off. Supervisor (which does not want the home any more) and the home's
 /// thread (which follows the hook) both try; false for the second one.
 pub(crate) fn unhook(area: &Area) -> bool {
     let own = area.own();
-    let mine = own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok();
-    if mine {
-        own.spin.store(own.pointer(), Release);
-    }
-    mine
+    own.next.compare_exchange(area.control().pointer(), own.pointer(), AcqRel, Relaxed).is_ok()
 }
 
 /// Supervisor: whether a home's thread may still park although it is not wanted any more. The
@@ -53,7 +47,6 @@ fn set_first(area: &Area, from: *mut Context, to: *mut Context) {
 /// Its yields meet no context any more, whichever side holds the lock.
 pub(crate) fn abandon(area: &Area) {
     area.control().next.store(area.own().pointer(), Release);
-    area.own().spin.store(area.own().pointer(), Release);
     area.own().next.store(area.own().pointer(), Release);
 }
 
@@ -67,15 +60,13 @@ pub(crate) fn take_out(area: &Area, guest: &Context) -> *mut Context {
     let prev = guest.prev.load(Relaxed);
     let own = area.own().pointer();
     let aside = !area.thread.aside.load(Relaxed).is_null() && !area.is_counter(guest.pointer());
-    // A counter may stand behind those aside; it has no PREV.
-    let is_last = next == own || next == area.back().pointer();
+    let is_last = next == own;
     if prev == own {
         if aside {
             area.thread.aside.store(if is_last { null_mut() } else { next }, Relaxed);
         } else {
             set_first(area, guest.pointer(), next);
         }
-        turn_to(area, guest.pointer(), next);
     } else {
         // SAFETY: contexts of a ring are alive; see `follow`.
         unsafe { &*prev }.next.store(next, Release);
@@ -124,9 +115,7 @@ pub(crate) fn insert(area: &Area, context: &Context, before: *mut Context) {
 
 /// Whether its yields meet no context, nor will soon: no guest, no counter.
 pub(crate) fn is_empty(area: &Area) -> bool {
-    let (own, spin) = (area.own().pointer(), area.own().spin.load(Acquire));
-    first(area) == own
-        && (spin == own || spin == area.control().pointer())
+    first(area) == area.own().pointer()
         && area.thread.aside.load(Acquire).is_null()
         && area.inbox.load(Acquire).is_null()
 }
@@ -159,10 +148,4 @@ pub(crate) fn modes() -> u64 {
         asm!("stmxcsr [{}]", "fnstcw [{}]", in(reg) &raw mut mxcsr, in(reg) &raw mut control, options(nostack));
     }
     u64::from(mxcsr & !0x3f) | u64::from(control) << 32
-}
-
-/// A guest is no longer the first one: what led to it in busy-waits leads to the next one.
-pub(crate) fn turn_to(area: &Area, guest: *mut Context, next: *mut Context) {
-    let _ = area.own().spin.compare_exchange(guest, next, AcqRel, Relaxed);
-    let _ = area.turns().next.compare_exchange(guest, next, Relaxed, Relaxed);
 }

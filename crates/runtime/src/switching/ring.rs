@@ -16,9 +16,7 @@
 //!   on alone.
 //!
 //! In a solo phase guests are *aside*, out of the ring; while something is counted, counters are in
-//! it ([`crate::counting::count`]). Where the primary busy-waits, it goes on with own.SPIN instead
-//! of own.NEXT: with the first guest of the ring, or the first of those aside, all of which lead
-//! back to own; with the control context where it is hooked; else with itself.
+//! it ([`crate::counting::count`]).
 //!
 //! No system calls here but for a signal that was put off, no waiting.
 
@@ -78,9 +76,6 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     }
     count::arrange(area);
     let first = area.control().next.load(Acquire);
-    // In this order: where the supervisor finds its hook in the one that is written last, it is in
-    // both.
-    own.spin.store(count::at_turns(area), Release);
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
     loans::slice(area);
@@ -128,10 +123,7 @@ pub(crate) fn take_all(area: &Area, mut each: impl FnMut(&'static Context)) {
     }
     own.prev.store(own.pointer(), Relaxed);
     area.control().next.store(own.pointer(), Release);
-    area.turns().next.store(own.pointer(), Relaxed);
-    let hooked = is_hooked(area);
-    own.spin.store(if hooked { area.control().pointer() } else { own.pointer() }, Release);
-    if !hooked {
+    if !is_hooked(area) {
         own.next.store(own.pointer(), Release);
     }
     take_inbox(area, each);

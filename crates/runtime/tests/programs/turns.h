@@ -37,10 +37,10 @@ static void turns(void) {
   size_t at = 0;
   for (long i = 1; i <= TURNS; i++) {
     while (said < i)
-      SPIN();
+      ;
     at = work(at, 300);
     for (long due = nanoseconds() + i % 7 * 5000; nanoseconds() < due;)
-      SPIN();
+      ;
     at = work(at, 100);
     heard = i;
   }
@@ -49,10 +49,10 @@ static void turns(void) {
   signal(SIGALRM, SIG_IGN);
   printf("turned, end %zu%s\n", at, alarms > 0 ? "" : ", never alarmed");
 }
-// Busy-waits until a scavenger is done, and yields nowhere else.
+// Busy-waits until a scavenger is done, and comes to no yield.
 static void waits(void) {
   while (access("done", F_OK))
     for (long due = nanoseconds() + 1000000; nanoseconds() < due;)
-      SPIN();
+      ;
   printf("done\n");
 }

@@ -24,12 +24,11 @@
 
 // Callee-saved registers are the live ones; all else is clobbered, so the compiler keeps it on the
 // stack.
-#define YIELD_BODY(prefetch) YIELD_TO("0", PASS prefetch)
-#define YIELD_TO(next, behind)                                                                                   \
-  "mov %%gs:8,%%rax\n cmp " next "(%%rax),%%rax\n je 1f\n" behind                                                \
+#define YIELD_BODY(prefetch)                                                                                     \
+  "mov %%gs:8,%%rax\n cmp (%%rax),%%rax\n je 1f\n" PASS prefetch                                                \
   "mov %%rbx,-0x68(%%rax)\n mov %%rbp,-0x58(%%rax)\n mov %%r12,-0x20(%%rax)\n mov %%r13,-0x18(%%rax)\n"          \
   "mov %%r14,-0x10(%%rax)\n mov %%r15,-0x8(%%rax)\n mov %%rsp,0x10(%%rax)\n lea 2f(%%rip),%%rcx\n"               \
-  "mov %%rcx,8(%%rax)\n mov " next "(%%rax),%%rax\n mov %%rax,%%gs:8\n jmp *8(%%rax)\n"                                  \
+  "mov %%rcx,8(%%rax)\n mov (%%rax),%%rax\n mov %%rax,%%gs:8\n jmp *8(%%rax)\n"                                  \
   "2: " SET_BUDGET "mov 0x10(%%rax),%%rsp\n mov -0x68(%%rax),%%rbx\n mov -0x58(%%rax),%%rbp\n"                   \
   "mov -0x20(%%rax),%%r12\n mov -0x18(%%rax),%%r13\n mov -0x10(%%rax),%%r14\n mov -0x8(%%rax),%%r15\n"           \
   "1:\n"
@@ -41,13 +40,6 @@
 #define SITE(p) __asm__ volatile(YIELD_BODY("prefetcht0 (%0)\n")::"r"(p) : YIELD_CLOBBERS)
 #else
 #define SITE(p) ((void)(p))
-#endif
-
-// Where a primary busy-waits.
-#if defined(PRIMARY)
-#define SPIN() __asm__ volatile(YIELD_TO("0x28", "")::: YIELD_CLOBBERS)
-#else
-#define SPIN() ((void)0)
 #endif
 
 #if defined(SCAVENGER)

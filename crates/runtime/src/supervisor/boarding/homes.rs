@@ -16,15 +16,13 @@ use runtime_abi::control::{SCAVENGERS, trip};
 
 /// A parked context that no primary takes goes home again after this.
 const PARKED_WAIT_NS: u64 = 2_000_000;
-/// The same where its home would take the CPU that a primary busy-waits on, or waits for.
-const PARKED_WAIT_IN_THE_WAY_NS: u64 = 100_000_000;
 /// The time between two polls whether a thread at home gets a processor.
 const STARVING_POLL_NS: u64 = 20_000_000;
 /// It starves below this share of the time.
 const STARVING_SHARE: f64 = 0.5;
 /// Longer than any time between two such looks.
 const AWAY_NS: u64 = 100_000_000;
-/// Between two polls of a thread at home: whether it lives, and which processors it may use.
+/// Between two polls of a thread at home: whether it lives.
 const POLL_HOME_NS: u64 = 20_000_000;
 
 /// A context leaves its primary: accounts for its time aboard.
@@ -114,22 +112,6 @@ impl Supervisor {
         true
     }
 
-    /// Whether a home's thread would take CPU time from a primary, so that it is parked most of the
-    /// time: it may use no processor but those where a primary's thread busy-waits, and would get
-    /// slices of some milliseconds there. The kernel prefers threads that wake up, and a
-    /// busy-waiting one never does.
-    fn is_in_the_way(&self, area: &Area) -> bool {
-        let only_there = || {
-            let cpus = self.may_use.as_ref().map_or(&Cpus::NONE, |all| &all[self.region.slot_of(area)]);
-            !cpus.is_empty() && cpus.without(&self.busy_waiting).is_empty()
-        };
-        !self.busy_waiting.is_empty()
-            && only_there()
-            && area.settled.load(Relaxed) == 0
-            && area.supervisor.redirected_by.load(Relaxed).is_null()
-            && self.processes.primary_lives()
-    }
-
     /// Whether a thread at home has work and hardly gets a processor for it.
     fn starves(&self, area: &'static Area) -> bool {
         let words = &area.supervisor;
@@ -175,9 +157,6 @@ impl Supervisor {
                 }
                 return;
             }
-            if let Some(all) = &mut self.may_use {
-                all[slot] = Cpus::of(tid);
-            }
         }
         census.threads[index] += 1;
         gauges::note(area, row, self.switch_ticks());
@@ -199,8 +178,6 @@ impl Supervisor {
                         ring::hook(area);
                         *free -= 1;
                     }
-                } else if self.is_in_the_way(area) {
-                    ring::hook(area);
                 } else if ring::may_park(area) {
                     census.away = true;
                 }
@@ -227,11 +204,9 @@ impl Supervisor {
                     ring::offer(host, own);
                     ring::hook(host);
                 } else {
-                    let in_the_way = self.is_in_the_way(area);
-                    *parked += u32::from(!in_the_way);
+                    *parked += 1;
                     let waited = self.now.saturating_sub(area.supervisor.parked_at.load(Relaxed));
-                    let patience = if in_the_way { PARKED_WAIT_IN_THE_WAY_NS } else { PARKED_WAIT_NS };
-                    if waited > patience || is_called(area) || !self.processes.primary_lives() {
+                    if waited > PARKED_WAIT_NS || is_called(area) || !self.processes.primary_lives() {
                         self.arrive(area, None);
                     }
                 }
@@ -282,9 +257,6 @@ impl Supervisor {
         }
         let since = area.supervisor.parked_at.swap(0, Relaxed);
         page::add(&row.parked_ns, self.now.saturating_sub(since));
-        if self.is_in_the_way(area) {
-            ring::hook(area); // it does what it came to do, and parks again
-        }
         wake_home(area);
         self.moved = true;
     }
@@ -330,33 +302,8 @@ mod tests {
         let mut supervisor = Supervisor::new(region, &[Some(me)]);
         supervisor.now = 1_000_000_000;
         supervisor.homes(0);
-        assert!(!ring::is_hooked(home) && !cpus(&mut supervisor, home).is_empty());
+        assert!(!ring::is_hooked(home));
         (supervisor, home)
-    }
-
-    fn cpus<'b>(supervisor: &'b mut Supervisor, home: &Area) -> &'b mut Cpus {
-        let slot = supervisor.region.slot_of(home);
-        &mut supervisor.may_use.as_mut().expect("memory")[slot]
-    }
-
-    #[test]
-    fn a_home_that_could_only_run_where_a_primary_busy_waits_is_parked_meanwhile() {
-        let (mut supervisor, home) = supervisor();
-        supervisor.busy_waiting = *cpus(&mut supervisor, home);
-        supervisor.homes(0);
-        assert!(ring::is_hooked(home));
-        // As it parks, and stays so, longer than one that only waits to be boarded.
-        home.own().next.store(home.own().pointer(), Relaxed);
-        home.own().state.store(state::PARKED, Relaxed);
-        for later in [0, 2 * PARKED_WAIT_NS] {
-            supervisor.now += later;
-            assert_eq!(supervisor.homes(0).parked, 0, "nobody is to hurry for it");
-            assert_eq!(home.own().state.load(Relaxed), state::PARKED);
-        }
-        // The primary sleeps, or has to do all the time.
-        supervisor.busy_waiting = Cpus::NONE;
-        supervisor.homes(0);
-        assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, false));
     }
 
     #[test]
@@ -383,36 +330,5 @@ mod tests {
         supervisor.homes(0);
         assert_eq!(slots.map(|slot| region.holder(slot)), [None, Some(lives)]);
         assert_eq!(region.tid(slots[0]), 0);
-    }
-
-    #[test]
-    fn a_scavenger_that_may_run_elsewhere_is_not_parked() {
-        let (mut supervisor, home) = supervisor();
-        for other in [2, 64, 70] {
-            *cpus(&mut supervisor, home) = Cpus::of_mask(0b10);
-            cpus(&mut supervisor, home).add(other);
-            supervisor.busy_waiting = Cpus::of_mask(0b10);
-            supervisor.homes(0);
-            assert!(!ring::is_hooked(home), "{other}");
-        }
-    }
-
-    #[test]
-    fn a_scavenger_bound_to_a_busy_waiters_cpu_is_parked() {
-        let (mut supervisor, home) = supervisor();
-        *cpus(&mut supervisor, home) = Cpus::NONE;
-        cpus(&mut supervisor, home).add(300);
-        supervisor.busy_waiting.add(300);
-        supervisor.homes(0);
-        assert!(ring::is_hooked(home));
-    }
-
-    #[test]
-    fn a_guest_home_on_a_busy_cpu_does_what_it_left_for_and_parks_again() {
-        let (mut supervisor, home) = supervisor();
-        supervisor.busy_waiting = *cpus(&mut supervisor, home);
-        home.own().state.store(state::LEAVING, Relaxed);
-        supervisor.homes(0);
-        assert_eq!((home.own().state.load(Relaxed), ring::is_hooked(home)), (state::HOME, true));
     }
 }

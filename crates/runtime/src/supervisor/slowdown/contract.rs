@@ -93,11 +93,6 @@ impl Contract {
         }
     }
 
-    /// Guests take part in another way from now on: costs are learnt anew, the credit stays.
-    pub(crate) fn begin_anew(&mut self) {
-        (self.costs, self.latest) = ([Cost::default(); SCAVENGERS], -1.0);
-    }
-
     /// Sets the longest ring.
     pub(crate) fn limit(&mut self, longest: u32) {
         let longest = longest.min(SCAVENGERS as u32);
@@ -154,11 +149,6 @@ impl Contract {
         self.costs[at].learn(now, lost);
         self.latest = self.costs[at].mean.max(0.0);
         self.credit >= 0.0
-    }
-
-    /// Guests stay aboard for too long: one fewer.
-    pub(crate) fn make_shorter(&mut self) {
-        self.ring = self.ring.saturating_sub(1).max(1);
     }
 
     /// A phase begins: chooses its length.

@@ -21,16 +21,6 @@ const FORGIVEN_AFTER_BANS: u64 = 2;
 /// Stays of one guest beyond the limit, of [`count::SAMPLES`] samples, that are no accident.
 const TOO_LONG: usize = 3;
 
-/// Whether stays are too long where all stays are timed, not a sample of them: `long` of `of` were
-/// beyond the limit.
-///
-/// There are tens of thousands then, and each preemption by the kernel or a hypervisor makes one of
-/// them long, which is no guest's fault. So the same share is asked as of samples.
-pub(crate) fn are_too_long(long: u32, of: u32) -> bool {
-    let (long, of) = (u64::from(long), u64::from(of));
-    long >= TOO_LONG as u64 && long * count::SAMPLES as u64 >= TOO_LONG as u64 * of
-}
-
 /// The ban after this many offences.
 fn ban_ns(times: u32) -> u64 {
     (BAN_NS << times.saturating_sub(1).min(16)).min(BAN_MOST_NS)
@@ -161,15 +151,5 @@ mod tests {
         assert_eq!(kept(500_000_000), [100, 100, 100, 100, 100, 100, 100, 100, 100]);
         assert_eq!(not_forgiven(1000, 9_999_000_000), 7, "as many as make the longest");
         assert_eq!(not_forgiven(1000, 60_000_000_000), 0);
-    }
-
-    #[test]
-    fn interruptions_are_nobodys_fault() {
-        assert!(!are_too_long(2, 2), "may be accidents");
-        assert!(are_too_long(3, 64) && !are_too_long(3, 65), "as many as of samples");
-        // Four others on the processor: away once in three milliseconds, in a turn of half a
-        // microsecond.
-        assert!(!are_too_long(10, 60_000));
-        assert!(are_too_long(u32::MAX, u32::MAX));
     }
 }

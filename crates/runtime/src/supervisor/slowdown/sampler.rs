@@ -17,13 +17,6 @@
 //! ticks for a number of yields, and nothing else is compared, so a primary that does other work
 //! when it has guests would mislead it.
 //!
-//! A primary that busy-waits for a good part of its time has its guests in its waits, where they
-//! cost it little, and nowhere else: guests are aside in its guest phases, its other yields are
-//! switched off (if all threads are like that), and its pace is that of its work between waits
-//! ([`crate::counting::busy_waits`]). There response times matter: where a load is served slower by
-//! a share, a request of a primary that waits a share `i` of its time takes longer by that share
-//! over `i`.
-//!
 //! Of samples two means are taken: of all, and of the lower three quarters. Idle times, in which a
 //! program waits without sleeping, hide in the first what it loses while it works; rare losses are
 //! missing in the second. Where there may be such times the worse of both counts, else the first:
@@ -36,8 +29,7 @@ use super::cache_recovery::{self, CacheRecovery};
 use super::contract::Contract;
 use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
-use crate::counting::busy_waits;
-use crate::counting::count::{ALONE, COUNTING, GUESTS, SPINS, WAITS, row};
+use crate::counting::count::{ALONE, COUNTING, GUESTS, row};
 use crate::layout::area::{Area, closed};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
@@ -49,8 +41,6 @@ use runtime_abi::control::{AreaRow, Control};
 const CACHES_SETTLE_NS: u64 = 300_000;
 /// A sample is given up after this.
 pub(crate) const GIVE_UP_NS: u64 = 4_000_000;
-/// The same where the thread busy-waits: samples of its work take longer.
-const GIVE_UP_WAITING_NS: u64 = 48_000_000;
 /// The first sample with guests, after the solo sample.
 const FIRST_GUEST_SAMPLE_NS: u64 = 1_000_000;
 /// Between two samples with guests.
@@ -63,25 +53,13 @@ const UNBOUNDED_FACTOR: u64 = 16;
 const WAIT_ABOARD_NS: u64 = 5_000_000;
 /// The same where they would have no CPU at home.
 const WAIT_ABOARD_SHARED_CPU_NS: u64 = 500_000_000;
-/// The same where the primary busy-waits: its guests are soon wanted again.
-const WAIT_ABOARD_BUSY_WAITS_NS: u64 = 200_000_000;
 /// The most doubt about a lost share: where paces differ by much more, the program has turned to
 /// other work.
 pub(crate) const MOST_DOUBT: f64 = 0.25;
-/// A primary that busy-waits for this share of its time or more has its guests only there.
-const BUSY_WAIT_SHARE: f64 = 0.1;
-/// The most that such a primary may seem to gain by guests.
-const MOST_GAIN: f64 = 0.05;
-/// A thread that was tried as one that busy-waits, in vain, is tried again after this.
-const RETRY_BUSY_WAITS_NS: u64 = 50_000_000;
-/// That time doubles up to this.
-const RETRY_BUSY_WAITS_MOST_NS: u64 = 2_000_000_000;
 /// Between two polls of a sample under way, where the supervisor has a CPU of its own.
 const POLL_SAMPLE_NS: u64 = 100_000;
 /// The same where it takes the primary's.
 const POLL_SAMPLE_SHARED_CPU_NS: u64 = 300_000;
-/// The same where the primary busy-waits: those samples take milliseconds.
-const POLL_SAMPLE_BUSY_WAITS_NS: u64 = 500_000;
 /// Between two polls for credit.
 const POLL_CREDIT_NS: u64 = 1_000_000;
 
@@ -109,8 +87,6 @@ pub(crate) struct ThreadPace {
     rate: f64,
     pub(crate) phase: Phase,
     pub(crate) contract: Contract,
-    /// What it was before the thread was tried as one that busy-waits.
-    contract_before: Contract,
     until: u64,
     seen_at: u64,
     ordered_at: u64,
@@ -125,14 +101,6 @@ pub(crate) struct ThreadPace {
     pub(crate) recovery: CacheRecovery,
     /// Nanoseconds from now on for which its caches have not come back.
     caches_short_ns: f64,
-    /// It busy-waits, and has its guests only there.
-    busy_waits: bool,
-    /// That was found, or revoked, with the last sample.
-    just_turned: bool,
-    turned_at: u64,
-    try_for: u64,
-    /// The share of its time that it busy-waits.
-    busy_wait_share: f64,
     /// Counts samples with guests, so that each guest's stays are timed in turn.
     pub(crate) turn: u32,
     /// How often single sites had been switched when its pace was last sampled.
@@ -191,15 +159,12 @@ impl Supervisor {
         let waits = area.counting.obeyed() != area.orders.order.load(Relaxed)
             && area.supervisor.slept.load(Relaxed) == 0;
         self.waited_for |= waits && self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
-        if pace.busy_waits && area.supervisor.slept.load(Relaxed) == 0 {
-            self.busy_waiting.add(area.supervisor.cpu.load(Relaxed));
-        }
         area.orders.most.store(most, Relaxed);
         self.switches.wanted |= pace.meets_guests(area);
         self.wake_at = self.wake_at.min(pace.poll_at(self.now, spare, area.supervisor.guests.load(Relaxed)));
         if let Some(row) = shown {
             row.ring.store(most, Relaxed);
-            let with = area.counting.obeyed() & (GUESTS | SPINS) != 0;
+            let with = area.counting.obeyed() & GUESTS != 0;
             row.aboard.store(u32::from(with), Relaxed);
         }
         most
@@ -235,7 +200,6 @@ impl ThreadPace {
             rate: 0.0,
             phase: Phase::Solo,
             contract,
-            contract_before: Contract::new(0.0, 0),
             until: now,
             seen_at: now,
             ordered_at: now,
@@ -246,33 +210,12 @@ impl ThreadPace {
             solo: SoloPace::default(),
             recovery: CacheRecovery::begin_anew(now, contract.allows_all()),
             caches_short_ns: 0.0,
-            busy_waits: false,
-            just_turned: false,
-            turned_at: 0,
-            try_for: RETRY_BUSY_WAITS_NS,
-            busy_wait_share: 0.0,
             turn: 0,
             switched: 0,
             lent: area.loans().lent.load(Relaxed),
             loans: area.loans().times.load(Relaxed),
         };
         area.orders.most.store(0, Relaxed);
-    }
-
-    /// It busy-waits from now on, or does so no more.
-    fn set_busy_waits(&mut self, spins: bool, now: u64) {
-        let in_vain = self.just_turned && !spins;
-        (self.busy_waits, self.just_turned, self.turned_at) = (spins, true, now);
-        self.solo = SoloPace::default();
-        (self.recovery, self.caches_short_ns) =
-            (CacheRecovery::begin_anew(now, self.contract.allows_all()), 0.0);
-        if in_vain {
-            self.try_for = (2 * self.try_for).min(RETRY_BUSY_WAITS_MOST_NS);
-            self.contract = self.contract_before;
-        } else {
-            self.contract_before = self.contract;
-            self.contract.begin_anew();
-        }
     }
 
     /// Whether its yields shall be on: it may meet guests there, or is counted there. While guests
@@ -285,7 +228,7 @@ impl ThreadPace {
             _ => false,
         };
         let waits = waits && !ring::is_hooked(area);
-        !self.busy_waits && !waits && area.supervisor.slept.load(Relaxed) == 0
+        !waits && area.supervisor.slept.load(Relaxed) == 0
     }
 
     /// When to poll next.
@@ -294,7 +237,6 @@ impl ThreadPace {
         match self.phase {
             // A guest that boards is seen in the same round.
             Phase::Solo if guests == 0 => u64::MAX,
-            Phase::SoloSample | Phase::GuestSample if self.busy_waits => now + POLL_SAMPLE_BUSY_WAITS_NS,
             Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample => now + soon,
             Phase::Solo => self.until.max(now + POLL_CREDIT_NS),
             Phase::Guests | Phase::Recovery => self.until,
@@ -306,10 +248,7 @@ impl SampleStep {
     fn go(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) -> u32 {
         self.follow(pace, region);
         match pace.phase {
-            // Where the only CPU is the one it busy-waits on, guests at home would take slices of
-            // it, which delay its answers.
-            Phase::Solo if pace.busy_waits && !self.spare => pace.contract.ring,
-            Phase::Solo if self.now < pace.until + self.patience(pace) || pace.contract.allows() => {
+            Phase::Solo if self.now < pace.until + self.patience() || pace.contract.allows() => {
                 pace.contract.ring
             }
             Phase::Solo => 0,
@@ -318,12 +257,8 @@ impl SampleStep {
     }
 
     /// For how long guests wait aboard for credit.
-    fn patience(&self, pace: &ThreadPace) -> u64 {
-        match (pace.busy_waits, self.spare) {
-            (true, _) => WAIT_ABOARD_BUSY_WAITS_NS,
-            (false, true) => WAIT_ABOARD_NS,
-            (false, false) => WAIT_ABOARD_SHARED_CPU_NS,
-        }
+    fn patience(&self) -> u64 {
+        if self.spare { WAIT_ABOARD_NS } else { WAIT_ABOARD_SHARED_CPU_NS }
     }
 
     /// Nanoseconds that the thread lent to homes since this was asked last.
@@ -349,7 +284,7 @@ impl SampleStep {
             // Yields of other sites are not comparable.
             pace.solo = SoloPace::default();
         }
-        let with = area.counting.obeyed() & (GUESTS | SPINS) != 0 && area.supervisor.guests.load(Relaxed) > 0;
+        let with = area.counting.obeyed() & GUESTS != 0 && area.supervisor.guests.load(Relaxed) > 0;
         if area.supervisor.slept.load(Relaxed) == 0 {
             pace.contract.passes(gone);
             page::add_number(&self.page.slowdown.watched, gone);
@@ -371,24 +306,15 @@ impl SampleStep {
             ring::hook(area);
         }
         let counted = area.counting.done() == order;
-        let give_up = if pace.busy_waits { GIVE_UP_WAITING_NS } else { GIVE_UP_NS };
-        let given_up = self.now.saturating_sub(pace.ordered_at) > give_up;
+        let given_up = self.now.saturating_sub(pace.ordered_at) > GIVE_UP_NS;
         let guests = area.supervisor.guests.load(Relaxed);
         match pace.phase {
             Phase::Solo if guests > 0 && self.now >= pace.until && pace.contract.allows() => {
                 self.refer(pace);
             }
             Phase::SoloSample if counted || given_up => {
-                let spins = self.waits(pace);
-                if spins != pace.busy_waits {
-                    // Another thing is sampled from now on.
-                    pace.set_busy_waits(spins, self.now);
-                    return self.refer(pace);
-                }
-                pace.just_turned = false;
-                pace.try_for = if spins { RETRY_BUSY_WAITS_NS } else { pace.try_for };
                 let alone = self.alone();
-                if let Some(mean) = alone.filter(|_| !spins) {
+                if let Some(mean) = alone {
                     let ticks = mean.ticks[0];
                     let asked = pace.solo.is_slower(ticks * pace.recovery.kept())
                         && pace.recovery.ask(self.now, ticks);
@@ -400,10 +326,7 @@ impl SampleStep {
                         return self.rest(pace);
                     }
                 }
-                pace.solo.add_sample(alone, false);
-                let weight = if pace.solo.samples() > 1 { 0.125 } else { 1.0 };
-                pace.busy_wait_share +=
-                    (self.area.counting.busy_wait_share() - pace.busy_wait_share) * weight;
+                pace.solo.add_sample(alone);
                 pace.contract.choose(self.now);
                 self.look(pace, region);
                 pace.phase_began = self.now;
@@ -442,15 +365,6 @@ impl SampleStep {
         }
     }
 
-    /// Whether it busy-waits, or is to be sampled as if it did: for which share of its time it does
-    /// only samples of its work tell, since a primary that is behind with its work goes round its
-    /// loop once between two pieces of work.
-    fn waits(&self, pace: &ThreadPace) -> bool {
-        let turns = || self.area.counting.turned() != 0 && self.now > pace.turned_at + pace.try_for;
-        self.is_obeyed()
-            && if pace.busy_waits { self.area.counting.busy_wait_share() > BUSY_WAIT_SHARE } else { turns() }
-    }
-
     /// Orders a sample without guests.
     fn refer(&self, pace: &mut ThreadPace) {
         self.order(pace, ALONE | COUNTING);
@@ -467,15 +381,11 @@ impl SampleStep {
     /// Orders a sample with guests.
     fn look(&self, pace: &mut ThreadPace, region: &'static crate::layout::region::Region) {
         self.choose_suspect(pace, region);
-        self.order(pace, if pace.busy_waits { SPINS } else { GUESTS } | COUNTING);
+        self.order(pace, GUESTS | COUNTING);
         pace.phase = Phase::GuestSample;
     }
 
     fn order(&self, pace: &mut ThreadPace, what: u32) {
-        let what = match what & COUNTING {
-            COUNTING if pace.busy_waits => what | WAITS,
-            _ => what,
-        };
         self.area.orders.give(what);
         pace.ordered_at = self.now;
         ring::hook(self.area);
@@ -483,7 +393,7 @@ impl SampleStep {
 
     pub(crate) fn leave_alone(&self, pace: &mut ThreadPace) {
         (pace.phase_ns, pace.phase_lost_ns) = (0.0, 0.0);
-        pace.caches_short_ns = if pace.busy_waits { 0.0 } else { cache_recovery::CACHES_SHORT_NS as f64 };
+        pace.caches_short_ns = cache_recovery::CACHES_SHORT_NS as f64;
         self.order(pace, ALONE);
         pace.phase = Phase::Solo;
         pace.until = self.now + CACHES_SETTLE_NS;
@@ -491,18 +401,12 @@ impl SampleStep {
 
     /// Its pace in the solo sample.
     fn alone(&self) -> Option<PaceMean> {
-        self.mean(row::PLAIN, self.area.counting.lap(false)).filter(|_| self.is_obeyed() && self.are_enough())
+        self.mean(row::PLAIN, self.area.counting.lap(false)).filter(|_| self.is_obeyed())
     }
 
     /// The mean of a row of samples of `lap` yields each.
     pub(crate) fn mean(&self, row: usize, lap: i32) -> Option<PaceMean> {
         samples::mean_of(self.area.samples(row), self.area.orders.absence_ticks(), lap)
-    }
-
-    /// Whether there were enough pieces of work to tell.
-    fn are_enough(&self) -> bool {
-        self.area.counting.obeyed() & WAITS == 0
-            || self.area.counting.taken() as i32 * self.area.counting.lap(false) >= busy_waits::FEW
     }
 
     pub(crate) fn is_obeyed(&self) -> bool {

@@ -34,14 +34,8 @@ impl SoloPace {
         self.mean.is_some_and(|mean| ticks > FAR_SLOWER * mean.ticks[0])
     }
 
-    /// How many samples it is the mean of.
-    pub(crate) fn samples(&self) -> u32 {
-        self.samples
-    }
-
-    /// Adds a sample; `None`: yields were too rare for one. `single`: it has one reading, so its
-    /// error is how samples differ.
-    pub(crate) fn add_sample(&mut self, new: Option<PaceMean>, single: bool) {
+    /// Adds a sample; `None`: yields were too rare for one.
+    pub(crate) fn add_sample(&mut self, new: Option<PaceMean>) {
         let same =
             |(old, new): &(PaceMean, PaceMean)| (new.ticks[0] / old.ticks[0] - 1.0).abs() <= OTHER_WORK;
         let Some((old, new)) = self.mean.zip(new).filter(same) else {
@@ -51,8 +45,7 @@ impl SoloPace {
         self.samples += 1;
         let weight = (1.0 / f64::from(self.samples)).max(LATEST_WEIGHT);
         let ticks = [0, 1].map(|i| old.ticks[i] + (new.ticks[i] - old.ticks[i]) * weight);
-        let error = if single { (new.ticks[0] - old.ticks[0]).abs() / 2.0 } else { new.error };
-        self.mean = Some(PaceMean { ticks, error: old.error + (error - old.error) * weight });
+        self.mean = Some(PaceMean { ticks, error: old.error + (new.error - old.error) * weight });
     }
 }
 
@@ -61,7 +54,7 @@ mod tests {
     use super::*;
 
     fn sample(solo: &mut SoloPace, ticks: f64) {
-        solo.add_sample(Some(PaceMean { ticks: [ticks; 2], error: 1.0 }), false);
+        solo.add_sample(Some(PaceMean { ticks: [ticks; 2], error: 1.0 }));
     }
 
     /// Seventeen samples that differ by 8 % or so.
@@ -75,7 +68,7 @@ mod tests {
             let ticks = solo.mean().expect("samples").ticks;
             assert!(at < 4 || (ticks[0] / 300.0 - 1.0).abs() < 0.05, "{at}: {ticks:?}");
         }
-        assert_eq!(solo.samples(), 17);
+        assert_eq!(solo.samples, 17);
     }
 
     #[test]
@@ -83,11 +76,11 @@ mod tests {
         let mut solo = SoloPace::default();
         (0..10).for_each(|_| sample(&mut solo, 300.0));
         sample(&mut solo, 500.0);
-        assert!(solo.mean().is_some_and(|mean| mean.ticks[0] > 499.0) && solo.samples() == 1);
+        assert!(solo.mean().is_some_and(|mean| mean.ticks[0] > 499.0) && solo.samples == 1);
         (0..10).for_each(|_| sample(&mut solo, 500.0));
         (0..10).for_each(|_| sample(&mut solo, 550.0));
         assert!(solo.mean().is_some_and(|mean| mean.ticks[0] > 545.0));
-        solo.add_sample(None, false);
+        solo.add_sample(None);
         assert!(solo.mean().is_none());
     }
 }

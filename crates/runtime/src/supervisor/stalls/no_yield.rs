@@ -4,8 +4,7 @@
 //! gets none before it comes to a yield again.
 //!
 //! Whether it comes to yields is seen by what it counts anyway: the yields at which it meets a
-//! context. Where it busy-waits it meets them uncounted, and guests may be aside. So it is hooked
-//! first, and polled once more.
+//! context. While guests are aside it meets none. So it is hooked first, and polled once more.
 
 use crate::counting::count;
 use crate::layout::area::{Area, kind, lock};
@@ -157,8 +156,7 @@ impl Supervisor {
         let at_once = area.closed.load(Acquire) != 0;
         let guests = area.supervisor.guests.load(Relaxed) != 0;
         let seen = YieldPoll {
-            // While something is counted, its busy-waits are known, too.
-            yields: count::yields(area).wrapping_add(area.counting.turned()),
+            yields: count::yields(area),
             entries: area.thread.control_entries.load(Acquire),
             cpu_ns: cpu.map_or(0, |cpu| cpu.ns),
             is_wanted: (guests || at_once) && !ring::is_empty(area),
@@ -226,7 +224,7 @@ impl Supervisor {
     /// runs; else leaves them as they were. Under the lock, hooked. Returns whether it did.
     fn redirect_all(&self, area: &'static Area) -> bool {
         let here = core::ptr::from_ref(area).cast_mut();
-        let counters = [area.front(), area.back(), area.turns()];
+        let counters = [area.front(), area.back()];
         let guests = || {
             let aboard = |home: &&Area| {
                 let own = home.own();
@@ -353,9 +351,7 @@ mod tests {
         assert_eq!(area.lock.load(Relaxed), lock::FREE);
         assert!(supervisor.comes_to_yields(area));
         // Counters too: none was linked here, so they led nowhere.
-        assert!(
-            [area.front(), area.back(), area.turns()].iter().all(|counter| counter.rip.load(Relaxed) == 0)
-        );
+        assert!([area.front(), area.back()].iter().all(|counter| counter.rip.load(Relaxed) == 0));
     }
 
     #[test]
@@ -457,7 +453,7 @@ mod tests {
         assert!(!ring::is_hooked(area), "not for long");
         look(&mut supervisor, 1);
         assert!(ring::is_hooked(area));
-        // It busy-waits: it comes to the control context, and no yield is counted.
+        // It comes to the control context, and to no yield that is counted.
         ring::control(area);
         look(&mut supervisor, TAKE_AFTER_CPU_NS);
         assert!(guests.iter().all(|guest| guest.state.load(Relaxed) == state::ABOARD));

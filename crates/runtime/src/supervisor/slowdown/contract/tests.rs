@@ -63,7 +63,7 @@ fn live_in_noise(slowdown: f64, longest: u32, cost: impl Fn(u32) -> f64) -> (f64
     while now < 20e9 {
         if contract.allows() {
             let own = look(1.0);
-            reference.add_sample(Some(PaceMean { ticks: [own; 2], error: 0.0 }), false);
+            reference.add_sample(Some(PaceMean { ticks: [own; 2], error: 0.0 }));
             let own = reference.mean().expect("a look").ticks[0];
             contract.choose(now as u64);
             let (mut phase, mut step) = (0.0, 5e5);

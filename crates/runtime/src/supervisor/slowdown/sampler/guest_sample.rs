@@ -1,15 +1,10 @@
 //! What a sample with guests says about their cost, and what follows: charge, ring length, bans,
 //! and the sums of the run record.
 
-use super::{
-    BUSY_WAIT_SHARE, FIRST_GUEST_SAMPLE_NS, GUEST_SAMPLE_EVERY_NS, MOST_DOUBT, MOST_GAIN, Phase, SampleStep,
-    ThreadPace,
-};
+use super::{FIRST_GUEST_SAMPLE_NS, GUEST_SAMPLE_EVERY_NS, MOST_DOUBT, Phase, SampleStep, ThreadPace};
 use crate::counting::count::{self, row};
 use crate::layout::page;
-use crate::supervisor::slowdown::long_stays::are_too_long;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
-use runtime_abi::control::trip;
 
 impl SampleStep {
     /// The sample with guests is done, or was given up.
@@ -25,24 +20,19 @@ impl SampleStep {
         let bound = |yields: f64| (yields * self.page.max_absence_ns as f64 / waited).min(1.0);
         let alone = area.twin.cur.load(Acquire) == area.own().pointer();
         let few = f64::from(2 * count::FEW);
-        let with = self
-            .mean(row::ABOARD, self.area.counting.lap(!pace.busy_waits))
-            .filter(|_| self.is_obeyed() && self.are_enough());
+        let with = self.mean(row::ABOARD, self.area.counting.lap(true)).filter(|_| self.is_obeyed());
         let (lost, doubt, compared) = match (pace.solo.mean(), with) {
             (Some(own), Some(with)) => {
-                let kept = if pace.busy_waits { 1.0 } else { pace.recovery.kept() };
+                let kept = pace.recovery.kept();
                 let lost = [0, 1].map(|i| (1.0 - kept * own.ticks[i] / with.ticks[i]).clamp(-0.5, 1.0));
-                let idles = if pace.busy_waits { 1.0 } else { own.idles() };
                 (
-                    lost[0] + idles * (lost[1] - lost[0]).max(0.0),
+                    lost[0] + own.idles() * (lost[1] - lost[0]).max(0.0),
                     (own.error / with.ticks[0]).min(MOST_DOUBT),
                     true,
                 )
             }
             // It did not come to a yield: it runs, or one guest does.
             (_, None) if !self.is_obeyed() => (f64::from(u8::from(!alone)), 0.0, false),
-            // At most the time that it did not busy-wait was lost.
-            (_, None) if pace.busy_waits => (1.0 - self.area.counting.busy_wait_share(), 0.0, false),
             // Yields are suddenly frequent: a solo sample first.
             (None, Some(_)) => {
                 pace.contract.charge(pace.uncharged, 1.0);
@@ -66,27 +56,11 @@ impl SampleStep {
         doubt: f64,
         compared: bool,
     ) {
-        let area = self.area;
-        // A primary that waits for requests delays its callers by the lost share over its idle
-        // share. A gain by guests is no credit: something else held up the primary in its solo
-        // sample.
-        let strain = if pace.busy_waits {
-            (lost / pace.busy_wait_share.max(BUSY_WAIT_SHARE)).clamp(-MOST_GAIN, 1.0)
-        } else {
-            lost
-        };
-        pace.contract.charge(pace.uncharged, strain);
+        pace.contract.charge(pace.uncharged, lost);
         self.note(pace, lost, doubt, compared);
         self.judge(region);
-        if pace.busy_waits && are_too_long(area.counting.long_turns(), area.counting.all_turns()) {
-            match self.guests(region).next() {
-                Some(home) if area.supervisor.guests.load(Relaxed) == 1 => self.ban(home, trip::STAYED),
-                _ => pace.contract.make_shorter(),
-            }
-        }
-        if pace.contract.sample(self.now, area.supervisor.guests.load(Relaxed), strain) {
-            // Samples of work take longer, and there is no other measure.
-            let soon = pace.busy_waits || self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
+        if pace.contract.sample(self.now, self.area.supervisor.guests.load(Relaxed), lost) {
+            let soon = self.now.saturating_sub(pace.phase_began) < GUEST_SAMPLE_EVERY_NS;
             pace.until = self.now + if soon { FIRST_GUEST_SAMPLE_NS } else { GUEST_SAMPLE_EVERY_NS };
         } else {
             self.leave_alone(pace);
