@@ -238,6 +238,9 @@ impl Supervisor {
                 census.aboard[index] += 1;
             }
             _leaving => {
+                // A visitor that was late is hooked still: without another look it would park for a
+                // supervisor that has ended.
+                census.away = true;
                 off(own, self.now);
                 let why = own.why.load(Relaxed) as usize;
                 if why == trip::MODES {
@@ -314,6 +317,15 @@ mod tests {
         assert!(supervisor.homes(0).away);
         home.own().state.store(state::PARKED, Relaxed);
         assert!(supervisor.homes(0).away);
+    }
+
+    #[test]
+    fn a_late_visitor_is_looked_at_again_at_home() {
+        let (mut supervisor, home) = supervisor();
+        ring::hook(home);
+        home.own().state.store(state::LEAVING, Relaxed);
+        assert!(supervisor.homes(0).away);
+        assert!(!supervisor.homes(0).away && !ring::is_hooked(home));
     }
 
     #[test]
