@@ -157,8 +157,6 @@ class Beside:
                 with contextlib.suppress(OSError):
                     if os.sched_getscheduler(pid) == os.SCHED_IDLE:
                         to_idle(pid, self.case.cpu)
-        if self.case.busy:
-            self._spawn(on(self.case.other, build.peer("busy")), "busy.out")
         time.sleep(self.case.settle)
 
     def errors(self):

@@ -19,7 +19,6 @@ solo                  for how long a scavenger's own pace is measured
 mib, sizes            the size of each program's memory, and of some by name
 cpu, other            the primary's CPU, and one for all else
 pin_homes             scavengers at home run on the primary's CPU once all have started
-busy                  a program that only computes takes the other CPU
 columns, wide         the figures shown (`figures`), and whether ways are columns, too
 note                  a sentence beneath the table
 
@@ -58,7 +57,7 @@ DEFAULTS = {
     "primaries": [], "scavengers": [], "counts": [1], "ways": ["SCHED_IDLE", "harvested"],
     "allowed": [], "settings": [], "options": "", "loads": [], "rounds": 3, "turns": 0, "seconds": 1.0,
     "settle": 0.3, "solo": 3.0, "mib": 256, "sizes": {}, "cpu": 1, "other": 0, "keys": 4, "rate": 0,
-    "pin_homes": False, "busy": False, "columns": ["pace", "work"], "wide": False, "note": "",
+    "pin_homes": False, "columns": ["pace", "work"], "wide": False, "note": "",
 }
 KEYS = {*DEFAULTS, "question", "time"}
 

@@ -26,7 +26,7 @@ def derived(seen, base, solo, hand):
     found["told ÷ counted"] = _over(seen.get("pace told"), found["work"])
     if None not in (found["pace"], found["work"]):
         found["all work"] = found["pace"] + found["work"]
-    for name in ("p50", "p95", "p99", "calm p95", "disturbed"):
+    for name in ("p50", "p95", "p99"):
         found[f"{name} alone"] = base.get(name)
         found[f"{name} ratio"] = _over(seen.get(name), base.get(name))
     for name, total in hand.items():

@@ -54,13 +54,6 @@ def end_of(part):
     return (part - octave * (PARTS // 2) + 1) << octave
 
 
-def part_of(nanoseconds):
-    if nanoseconds < PARTS:
-        return nanoseconds
-    octave = nanoseconds.bit_length() - 6
-    return min(octave * (PARTS // 2) + (nanoseconds >> octave), LENGTHS - 1)
-
-
 def counts(answers):
     return struct.unpack(f"{LENGTHS}I", answers)
 

@@ -9,8 +9,6 @@ SHOWN = {
     "by hand": ("of by hand", "{:.2f}"), "by hand, mapped": ("of by hand, mapped", "{:.2f}"),
     "p50": ("median, µs", "{:.1f}"), "p95": ("P95, µs", "{:.1f}"), "p99": ("P99, µs", "{:.1f}"),
     "p50 ratio": ("median ÷ alone", "{:.2f}"), "p95 ratio": ("P95 ÷ alone", "{:.2f}"),
-    "p95 alone": ("P95 alone, µs", "{:.1f}"), "calm p95 ratio": ("calm P95 ÷ alone", "{:.2f}"),
-    "disturbed": ("disturbed", "{:.2f}"), "disturbed alone": ("disturbed alone", "{:.2f}"),
     "answered": ("answered a second", "{:.0f}"), "aboard": ("aboard, s", "{:.1f}"), "trips": ("trips home", "{:.0f}"),
     "visits": ("visits", "{:.0f}"), "output": ("output", "{}"), "cycles": ("core cycles", "{:.1f}"),
     "pace told": ("pace told", "{:.3f}"), "told ÷ counted": ("told ÷ counted", "{:.2f}"),

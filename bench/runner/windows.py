@@ -8,11 +8,7 @@ from . import host, record, ways
 from .beside import Beside, on
 from .build import Failed
 from .cases import PROGRAMS
-from .progress import LENGTHS, counts, part_of, percentile
-
-# Parts in which an answer takes that long are disturbed: the machine was taken away.
-LATE = part_of(500_000)
-PARTS_A_SECOND = 100
+from .progress import counts, percentile
 
 
 def _steps(running, seconds):
@@ -20,28 +16,12 @@ def _steps(running, seconds):
     own = running.progress[0]
     answers = PROGRAMS[running.primary_name].get("answers")
     began, before, first = time.monotonic(), own.steps(), own.answers()
-    found = _calm(own, seconds) if answers else {}
-    time.sleep(max(0, began + seconds - time.monotonic()))
-    found["pace"] = (own.steps() - before) / (time.monotonic() - began)
+    time.sleep(seconds)
+    found = {"pace": (own.steps() - before) / (time.monotonic() - began)}
     if answers:
         lengths = [b - a for a, b in zip(counts(first), counts(own.answers()))]
         found |= {f"p{share}": percentile(lengths, share / 100) for share in (50, 95, 99)}
     return found
-
-
-def _calm(own, seconds):
-    """The share of disturbed parts, and the 95th percentile of the others."""
-    calm, disturbed, parts = [0] * LENGTHS, 0, int(seconds * PARTS_A_SECOND)
-    before = counts(own.answers())
-    for _ in range(parts):
-        time.sleep(1 / PARTS_A_SECOND)
-        after = counts(own.answers())
-        if after[LATE:] != before[LATE:]:
-            disturbed += 1
-        else:
-            calm = [sum + b - a for sum, a, b in zip(calm, before, after)]
-        before = after
-    return {"disturbed": disturbed / max(parts, 1), "calm p95": percentile(calm, 0.95)}
 
 
 def _asked(running, case, rate, seconds):
