@@ -85,7 +85,7 @@ libraries() { # PROGRAM…: what they are linked with
 }
 
 # rewritten MODE FILE: prints where FILE lies rewritten; nothing, if it has no twins by its kind
-# (position-independent Go, data only …). A process that asks for what another is about to write
+# (Go, data only …). A process that asks for what another is about to write
 # waits for it.
 rewritten() {
     local to=$base/rewritten/$1${2//\//_} lock

@@ -2,10 +2,9 @@
 // builtins: its functions are named by local symbols, call each other, and nobody else knows where
 // each of them is but by how far it is from the first one.
 //# skip: stripped: nothing names such functions there
-//# twins: called_here
-//# refused: first bare_unnamed
-//# refused: second bare_unnamed
-//# refused: third bare_unnamed
+//# refused: first no_unwind_entry
+//# refused: second no_unwind_entry
+//# refused: third no_unwind_entry
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -21,12 +20,10 @@ __asm__(
     ".type third, @function\nthird: lea 5(%rdi), %rdi\n add $2, %rdi\n jmp second\n .size third, . - third\n"
     " .p2align 5\n"
     "blob_end:\n"
-    ".type called_here, @function\ncalled_here: lea 40(%rdi), %rax\n sub $2, %rax\n ret\n .size called_here, . - called_here\n"
     ".section .rodata\n .p2align 3\noffsets: .quad 0, second - first, third - first\n.previous\n");
 
 extern const unsigned char blob[] __attribute__((visibility("hidden"))), blob_end[] __attribute__((visibility("hidden")));
 extern const long offsets[3] __attribute__((visibility("hidden")));
-long called_here(long) __attribute__((visibility("hidden")));
 
 int main(void) {
     size_t size = blob_end - blob;
@@ -37,6 +34,5 @@ int main(void) {
     for (int i = 0; i < 3; i++)
         for (long x = 1; x < 4; x++)
             printf("%ld %ld\n", ((long (*)(long))(void *)(blob + offsets[i]))(x), ((long (*)(long))(void *)(copy + 4096 + offsets[i]))(x));
-    printf("%ld\n", called_here(4));
     return 0;
 }

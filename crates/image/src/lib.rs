@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! elf       the container, its symbols, relocations and imports
-//! unwind    unwind tables and exception tables; go: those of Go
+//! unwind    unwind tables and exception tables; go: where functions of Go are
 //! code      units, their instructions and jump tables, what an instruction does to registers
 //! flow      the control-flow graph of a unit, its dominators and loops
 //! module    all of that for one file

@@ -1,6 +1,5 @@
 //! Everything known about a module, put together: the one thing other crates start from.
 
-use crate::code::bare;
 use crate::code::code_units::{self, Unit};
 use crate::code::descend::{Decoded, Scratch, decode};
 use crate::code::insn::{Flow, index_at};
@@ -15,7 +14,6 @@ use crate::elf::imports::{Import, Imports};
 use crate::elf::relocations::{Relocation, dynamic_relocations};
 use crate::elf::symbols::Symbols;
 use crate::flow::cfg::Cfg;
-use crate::go::Go;
 use crate::unwind::{frames::Frames, lsda};
 use crate::{Image, ImageError};
 use rayon::prelude::*;
@@ -33,8 +31,6 @@ pub struct Module<'d> {
     /// Whether it finds thread-local variables by descriptors.
     pub(crate) has_tls_descriptors: bool,
     pub imports: Imports<'d>,
-    /// What the linker wrote for Go's runtime; or why it is not understood.
-    pub go: Result<Option<Go<'d>>, &'static str>,
     /// By ascending start.
     pub units: Vec<Unit>,
     /// One for each unit.
@@ -55,7 +51,6 @@ impl<'d> Module<'d> {
         let mut module = Self::without_code(data, debug)?;
         module.decode_all()?;
         never_returns::propagate(&mut module);
-        bare::end_where_seen(&mut module);
         Ok(module)
     }
 
@@ -88,14 +83,7 @@ impl<'d> Module<'d> {
         let has_tls_descriptors =
             relocations.iter().any(|relocation| relocation.kind == abi::R_X86_64_TLSDESC);
         let symbols = Symbols::of(&image, debug.as_ref());
-        let go = Go::of(&image);
-        let units = code_units::discover(
-            &image,
-            &frames,
-            &symbols,
-            &relocations,
-            go.as_ref().ok().and_then(Option::as_ref),
-        );
+        let units = code_units::discover(&image, &frames, &symbols, &relocations);
         let dead_ends = symbols
             .all()
             .iter()
@@ -109,7 +97,6 @@ impl<'d> Module<'d> {
             relocations,
             has_tls_descriptors,
             imports,
-            go,
             units,
             decoded: Vec::new(),
             roots: BTreeMap::new(),
@@ -162,7 +149,6 @@ impl<'d> Module<'d> {
         let all: Vec<usize> = (0..self.units.len()).collect();
         let pads = self.landing_pads(&all)?;
         self.add_roots(pads);
-        self.add_roots(self.ends_of_panics());
         self.decode_units(&all)?;
         self.look_for_labels()?;
         // Units enter each other in the middle: hand-written code, split functions. What is entered
@@ -281,15 +267,6 @@ impl<'d> Module<'d> {
             return Err(ImageError::Malformed("exception tables overlap"));
         }
         Ok(pads)
-    }
-
-    /// Where Go's runtime goes on after a panic: no way in the function leads there.
-    fn ends_of_panics(&self) -> Vec<(usize, u32)> {
-        let Ok(Some(go)) = &self.go else { return Vec::new() };
-        let function = |unit: &Unit| Some(&go.functions[unit.go? as usize]);
-        let ends =
-            self.units.iter().enumerate().filter_map(|(at, unit)| Some((at, function(unit)?.deferreturn)));
-        ends.filter(|&(unit, end)| end > 0 && end < self.units[unit].size).collect()
     }
 
     fn entered_from_outside(&self) -> Vec<(usize, u32)> {

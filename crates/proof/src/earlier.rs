@@ -29,7 +29,7 @@ struct UnitBasis {
     size: usize,
     /// How many instructions can be read of it.
     count: usize,
-    description: Option<u32>,
+    description: u32,
     tables: (u32, u32),
 }
 

@@ -12,8 +12,8 @@
 //!  REWRITTEN ─► container/ ──┤
 //!                            ├─► code/      R2 R4-R8: entries, each instruction and its copy
 //!               unwind/ ─────┤   unwind/    R9: frames and exception tables, byte by byte
-//!               decode/ ─────┤   go/        R20: what Go's runtime looks up
-//!               liveness/ ───┘   yields/    R13-R18 R21: what is inserted into harvest twins
+//!               decode/ ─────┤   yields/    R13-R18 R21: what is inserted into harvest twins
+//!               liveness/ ───┘
 //!                                    │
 //!                                    └─► violations: rule, place, what is wrong
 //! ```
@@ -132,8 +132,6 @@
 //! | R16 aboard | no guest leaves the twins, or acts on its thread, unless it went home first |
 //! | R17 thread-local | a guest's thread-local variables are its own |
 //! | R18 bounds | a guest meets a yield after a bounded number of instructions |
-//! | R19 bare | code without frame description has a twin only if it is seen to be a function |
-//! | R20 Go | Go's runtime finds of a twin what it finds of the original |
 //! | R21 sunk restores | registers that a loop's yields leave in their slots are found there |
 //!
 //! `docs/proof-rules.md` also says what is *not* proven.
@@ -141,9 +139,8 @@
 //! # Independence
 //!
 //! The checker uses no code of the rooms `twin` and `image`; the tidy test enforces that. It has
-//! its own reader of the container (over the crate `object`), of unwind and exception tables, of
-//! Go's tables, its own liveness, and its own judgement of inserted code. With
-//! the rewriter it shares:
+//! its own reader of the container (over the crate `object`), of unwind and exception tables, its
+//! own liveness, and its own judgement of inserted code. With the rewriter it shares:
 //!
 //! - *`iced-x86`*, which decodes instructions and lists what each reads and writes. The rules need
 //!   these lists, and no other crate has them as complete. What it says is compared (next section).
@@ -190,7 +187,6 @@ mod code;
 mod container;
 mod decode;
 mod earlier;
-mod go;
 mod liveness;
 mod rule;
 mod unwind;
@@ -205,12 +201,11 @@ use container::relocations::Relocations;
 use rayon::prelude::*;
 use rule::Findings;
 pub use rule::{Rule, Violation, ViolationPlace};
-use std::sync::atomic::AtomicBool;
 
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
-pub const RULES: &str = "R1 to R21";
-pub const VERSION: u32 = 33;
+pub const RULES: &str = "R1 to R18 and R21";
+pub const VERSION: u32 = 34;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -273,18 +268,6 @@ pub(crate) struct Context<'d> {
     pub(crate) patched: Patched,
     pub(crate) relocations: Relocations,
     pub(crate) unwind: unwind::Tables<'d>,
-    /// Of a Go program.
-    pub(crate) go: Option<go::Go<'d>>,
-    /// What frame descriptions cover, ascending.
-    pub(crate) functions: Vec<(u64, u64)>,
-    /// Where functions begin by other words than those of frame descriptions, ascending.
-    pub(crate) named: Vec<u64>,
-    /// Those of them that others than what has no frame description may know of.
-    pub(crate) known: Vec<u64>,
-    /// The units without frame description, ascending.
-    pub(crate) bare: Vec<(u64, u64)>,
-    /// Of each of these: some unit with a frame description calls it, or jumps there.
-    pub(crate) met: Vec<AtomicBool>,
     /// The part of the new data where tables of twins may lie.
     pub(crate) table_range: (u64, u64),
     /// What sections say is data, though executable.
@@ -346,12 +329,7 @@ fn look(
     mapping.relays = code::relays::read(&rewritten, &added, &mapping, &findings);
     container::padding(&original, &rewritten, &added, &mapping, &findings);
     let relocations = Relocations::of(&original);
-    let about_go = (note.mode, &findings);
-    let go = go::Go::of(&original, &rewritten, &mapping, &added, &relocations, about_go);
-    let mut places = code::patches::places(&original, &mapping, note.mode, &findings);
-    go::Go::checked(&original, &rewritten, &findings);
-    places.extend(go.as_ref().and_then(|go| go.link(&original)));
-    places.sort_unstable();
+    let places = code::patches::places(&original, &mapping, note.mode, &findings);
     container::unchanged(old, new, &note, &places, &findings);
     let span = (added.data.address, added.text.address.saturating_add(added.text.memory_size));
     let table_range = code::tables::range(&rewritten, &added.data);
@@ -366,32 +344,12 @@ fn look(
     container::names::check(&original, &rewritten, &mapping, &findings);
     let patched = Patched::of(&original, &mapping);
     let functions = unwind.functions();
-    let is_go = |unit: usize| go.as_ref().is_some_and(|go| go.is_of_unit(unit));
-    if let Some(unit) = (0..mapping.units.len()).find(|&unit| is_go(unit) && unwind.of_unit(unit).is_some()) {
-        findings.at(
-            Rule::Go,
-            mapping.units[unit].start,
-            "a function of Go that the unwind table describes, too",
-        );
-    }
-    let mut described = functions.clone();
-    described.extend(go.iter().flat_map(go::Go::ranges));
-    described.sort_unstable();
-    let known = code::bare::known(&original, &relocations);
-    let named = code::bare::named(&original, &known);
-    code::references::look(&original, &mapping, &described, &named, &relocations, &patched, &findings);
-    let bare = mapping.units.iter().enumerate();
-    let bare = bare.filter(|&(index, _)| unwind.of_unit(index).is_none() && !is_go(index));
-    let bare: Vec<_> = bare.map(|(_, unit)| (unit.start, unit.start + unit.code.len() as u64)).collect();
+    let named = container::names::functions(&original, &relocations);
+    code::references::look(&original, &mapping, &functions, &named, &relocations, &patched, &findings);
     let context = Context {
         position_independent: original.is_position_independent(),
         data: original.data_among_code(),
         table_range,
-        named,
-        known,
-        met: bare.iter().map(|_| AtomicBool::new(false)).collect(),
-        functions,
-        bare,
         original,
         rewritten,
         note,
@@ -399,12 +357,10 @@ fn look(
         patched,
         relocations,
         unwind,
-        go,
         findings,
     };
     context.landing_pads();
     let (counts, claims) = context.units();
-    context.known_outside();
     let entries = yields::entries(&context.mapping, &claims);
     code::claims::check(&context.mapping, claims, &context.findings);
     context.return_addresses();
@@ -415,7 +371,7 @@ fn look(
         let basis = earlier.as_ref().map(|_| earlier::Basis::of(mapping, unwind));
         let known = earlier.as_mut().zip(basis.as_ref()).and_then(|(earlier, basis)| earlier.take(basis));
         let (known, of_callers) = known.unzip();
-        let dead = liveness::Liveness::of(original, mapping, unwind, &context.relocations, known);
+        let dead = liveness::Liveness::of(original, mapping, unwind, &context.relocations, &named, known);
         context.decoders_agree_on_others(&dead);
         if matches!(context.note.mode, container::mapping::POISON | container::mapping::PREFETCH) {
             context.inserted_code(&dead);
@@ -450,11 +406,6 @@ impl Context<'_> {
                 let view = View { context: self, unit, tables };
                 scratch.counts.units += 1;
                 if view.instructions(&mut scratch) {
-                    match &self.go {
-                        Some(go) if go.is_of_unit(index) => view.go(go, index, &scratch.items),
-                        _ if self.unwind.of_unit(index).is_none() => view.bare(&scratch.items),
-                        _ => {}
-                    }
                     view.jump_tables(&mut scratch);
                     view.label_table(self.table_range, &scratch);
                     view.unwinding(index, &mut scratch);

@@ -45,13 +45,9 @@ pub enum Rule {
     ThreadLocal,
     /// R18: guests meet yields after a bounded number of instructions.
     Bounds,
-    /// R19: units without frame description.
-    Bare,
-    /// R20: tables of Go's runtime.
-    Go,
-    /// R21: registers that a loop's yields leave in their slots.
+    /// R21: registers that a loop's yields leave in their slots. (R19 and R20 are parked.)
     #[serde(rename = "left")]
-    SunkRestores,
+    SunkRestores = 21,
 }
 
 impl fmt::Display for Rule {

@@ -12,15 +12,17 @@ pub enum TwinError {
     OtherDebug,
     #[error("already rewritten: it carries this program's note")]
     AlreadyRewritten,
-    #[error("{0} program: its runtime looks up return addresses in tables of its own")]
+    #[error(
+        "{0} program: its runtime looks up return addresses in tables of its own, so it is not rewritten; \
+         `gleaner profile` measures it as it is"
+    )]
     ForeignRuntime(&'static str),
-    #[error("a Go program that {0}")]
-    Go(&'static str),
-    #[error("a Go program whose tables {0}")]
-    GoTables(&'static str),
     #[error("sets the GS base (wrgsbase), which yields use")]
     SetsGs,
-    #[error("no unwind table (.eh_frame), so no function can be rewritten safely")]
+    #[error(
+        "no unwind table (.eh_frame), so no function can be rewritten safely; \
+         `gleaner profile` measures it as it is"
+    )]
     NoUnwindTable,
     #[error("{0} would not fit within reach of this file's addresses")]
     OutOfReach(&'static str),

@@ -8,30 +8,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// Nothing says how to unwind through it: no entry in the unwind table. In harvests.
+    /// Nothing says how to unwind through it: no entry in the unwind table.
     NoUnwindEntry,
-    /// Without unwind entry, and nothing in the module says that it is a function; or it may be
-    /// written to.
-    BareUnnamed,
-    /// Without unwind entry, and shorter than the jump at an entry.
-    BareShort,
-    /// Without unwind entry, and not code from the first byte to the last, as far as can be seen.
-    BareNotWhole,
-    /// Without unwind entry, and something refers to the inside of it.
-    BareEntered,
-    /// Without unwind entry, and it jumps to computed places, or into the middle of others.
-    BareJumps,
-    /// Without unwind entry, and it calls what may look at its return address.
-    BareCalls,
-    /// Without unwind entry, and it refers to its own code.
-    BareReadsItself,
-    /// A Go function in assembly: its place or its stack is minded by the runtime.
-    GoAssembly,
-    /// A Go function of which something is said that cannot be said of a twin.
-    GoTables,
-    /// In a Go program, and neither a function of Go nor in the unwind table, or in between those
-    /// of Go.
-    BesideGo,
     /// Two entries of the unwind table claim the same bytes.
     OverlapsAnother,
     /// A stub of the procedure linkage table.
@@ -67,19 +45,7 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoUnwindEntry => "not in the unwind table",
-            Self::BareUnnamed => "not in the unwind table, and no function symbol",
-            Self::BareShort => "not in the unwind table, and shorter than a jump",
-            Self::BareNotWhole => "not in the unwind table, and not all of it is code",
-            Self::BareEntered => "not in the unwind table, and referenced in its middle",
-            Self::BareJumps => {
-                "not in the unwind table, and jumps to an address that is not a known function"
-            }
             Self::NotAskedFor => "it holds no load that a prefetch was asked for",
-            Self::BareCalls => "not in the unwind table, and calls code that may read its return address",
-            Self::BareReadsItself => "not in the unwind table, and refers to addresses in itself",
-            Self::GoAssembly => "a Go function written in assembly",
-            Self::GoTables => "a Go function with table entries that a twin cannot have",
-            Self::BesideGo => "a function of another language in a Go program",
             Self::OverlapsAnother => "its unwind entry overlaps another",
             Self::LinkageStub => "a stub of the procedure linkage table (PLT)",
             Self::NotDecodable => "its first instruction cannot be decoded",
@@ -113,8 +79,6 @@ pub enum EntryKept {
     NotAllCode,
     /// Some instruction reads those bytes as data.
     Read,
-    /// The program may compare its code with a checksum (Go's cryptography).
-    Checksummed,
 }
 
 impl std::fmt::Display for EntryKept {
@@ -126,7 +90,6 @@ impl std::fmt::Display for EntryKept {
             Self::ComputedJumps => "has indirect jumps with unknown targets",
             Self::NotAllCode => "its first bytes are not all known to be instructions",
             Self::Read => "its first bytes are read as data",
-            Self::Checksummed => "the program may compare it with a checksum",
         })
     }
 }

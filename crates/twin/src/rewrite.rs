@@ -22,7 +22,6 @@ use crate::modes::poison::Poison;
 use crate::modes::prefetch::{self, Prefetches};
 use crate::modes::trace;
 use crate::output::file::{self, Places, Sizes};
-use crate::output::go;
 use crate::output::map;
 use crate::output::relays;
 use crate::output::symbols;
@@ -31,7 +30,7 @@ use crate::report::{Coverage, Harvested, Refusal, SiteRefusal, UnitNote};
 use crate::select::own_base;
 use crate::select::replaced_calls;
 use crate::select::sites::SiteChoice;
-use crate::select::{EntryChoice, Reach, UnitChoice, choose};
+use crate::select::{EntryChoice, UnitChoice, choose};
 use crate::yields::leaves::leave_anywhere;
 use image::code::groups::RelyOn;
 use image::code::jump_table::JumpTable;
@@ -158,13 +157,11 @@ fn put_together(
     let (relays, text_size) = relays::place(&twins, text_size)?;
     twins.relays = relays;
     let tables = unwind::Tables::plan(&twins);
-    let go_tables = go::Tables::plan(&twins)?;
     let sizes = Sizes {
         unwind_header: unwind::Tables::header_size(&twins),
         frames: tables.frames_size(&twins),
         exceptions: tables.exceptions_size(),
         tables: tables_size,
-        go: go_tables.as_ref().map_or(0, go::Tables::size),
         text: text_size,
     };
     let places = Places::choose(&module.image, &sizes)?;
@@ -187,7 +184,6 @@ fn put_together(
         exceptions: places.exceptions.address,
     };
     let [header, frames, exceptions] = tables.write(&twins, unwind_places)?;
-    let of_go = go_tables.as_ref().map(|tables| tables.write(places.go, places.text)).transpose()?;
     ended("unwind tables");
 
     let mapping = map::write(&twins, choices, mode);
@@ -208,7 +204,6 @@ fn put_together(
         (places.unwind_header, header),
         (places.frames, frames),
         (places.exceptions, exceptions),
-        (places.go, of_go.unwrap_or_default()),
     ] {
         if piece.len() as u64 != span.size {
             return Err(TwinError::UnwindTable("a table of another size than planned"));
@@ -217,9 +212,6 @@ fn put_together(
     }
     emit_all(&twins, &places, &mut bytes)?;
     patch_entries(&twins, choices, &mut bytes)?;
-    if let Some(tables) = &go_tables {
-        tables.link(&module.image, places.go, &mut bytes)?;
-    }
     file::finish(&mut bytes, &twins, &places, &mapping, &symbols);
     ended("write");
 
@@ -237,12 +229,10 @@ fn put_together(
 
 /// What gets a twin.
 fn decide(module: &Module<'_>, mode: Mode<'_>) -> Result<Vec<UnitChoice>, TwinError> {
-    refuse_module(module, mode)?;
-    // There are no yields where nothing says what registers mean.
-    let bare_too = matches!(mode, Mode::Identity | Mode::Poison(_));
+    refuse_module(module)?;
     // Copies of memory in libc are entered behind their first instruction, too, by one another.
     let behind_entry = matches!(mode, Mode::Trace(_));
-    let mut choices = choose(module, Reach { bare_too, behind_entry });
+    let mut choices = choose(module, behind_entry);
     if let Mode::Scavenger(..) = mode {
         refuse_replaced(module, &mut choices);
     }
@@ -275,31 +265,22 @@ fn refuse_others(module: &Module<'_>, choices: &mut [UnitChoice], wanted: &Prefe
 }
 
 /// Modules that must not be rewritten at all.
-fn refuse_module(module: &Module<'_>, mode: Mode<'_>) -> Result<(), TwinError> {
+fn refuse_module(module: &Module<'_>) -> Result<(), TwinError> {
     let image = &module.image;
     if image.notes().any(|(owner, kind, _)| twin_format::Note::is_ours(owner, kind)) {
         return Err(TwinError::AlreadyRewritten);
     }
-    let is_go = image::go::is_go(image);
-    // Go's scheduler would have to know of every switch between stacks.
-    if is_go && !matches!(mode, Mode::Identity | Mode::Poison(_)) {
+    // These runtimes look up return addresses in tables made by their compilers, when they collect
+    // garbage; the twins' would not be in them. And Go's scheduler would have to know of every
+    // switch between stacks.
+    if image::go::is_go(image) {
         return Err(TwinError::ForeignRuntime("a Go"));
     }
-    if let Err(what) = module.go {
-        return Err(TwinError::Go(what));
-    }
-    if let Ok(Some(go)) = &module.go {
-        if go::may_be_appended_to(module, go) {
-            return Err(TwinError::Go("may load code while it runs"));
-        }
-    }
-    // This runtime looks up return addresses in tables made by its compiler, when it collects
-    // garbage; the twins' would not be in them.
     let has = |name: &[u8]| module.symbols.all().iter().any(|symbol| symbol.name == name);
     if has(b"caml_startup__code_begin") || has(b"caml_call_gc") {
         return Err(TwinError::ForeignRuntime("an OCaml"));
     }
-    if module.frames.fdes.is_empty() && !is_go {
+    if module.frames.fdes.is_empty() {
         return Err(TwinError::NoUnwindTable);
     }
     Ok(())

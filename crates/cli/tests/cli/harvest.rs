@@ -267,7 +267,8 @@ fn what_cannot_be_is_told_in_one_line() {
     }
     let set_id = "./setuid: setuid or setgid: a rewritten copy would run without its privileges";
     let other_tables = format!(
-        "{}: a Go program: its runtime looks up return addresses in tables of its own",
+        "{}: a Go program: its runtime looks up return addresses in tables of its own, so it is not rewritten; \
+         `gleaner profile` measures it as it is",
         place.at("go").display()
     );
     let ocamls = other_tables.replace("/go: a Go", "/ocaml: an OCaml");

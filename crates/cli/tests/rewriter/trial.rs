@@ -182,10 +182,10 @@ fn twin(folder: &Path, mode: &str) -> Result<Report, String> {
         }
         let report: serde_json::Value = serde_json::from_slice(&outcome.out).map_err(|e| e.to_string())?;
         let number = |field: &str| report[field].as_u64().ok_or_else(|| format!("no {field} in the report"));
-        let (functions, twinned) = (number("functions")?, number("functions_twinned")?);
+        let (functions, twinned) = (number("functions_with_unwind_entry")?, number("functions_twinned")?);
         if twinned * 3 < functions.max(1) {
             return Err(format!(
-                "only {twinned} of {functions} functions have twins: {}",
+                "only {twinned} of {functions} functions with unwind entries have twins: {}",
                 report["refusals"]
             ));
         }

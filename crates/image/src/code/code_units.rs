@@ -10,7 +10,7 @@ use crate::elf::abi;
 use crate::elf::is_among;
 use crate::elf::relocations::Relocation;
 use crate::elf::symbols::Symbols;
-use crate::go::Go;
+use crate::go;
 use crate::unwind::{cfi, frames::Frames};
 use units::Svma;
 
@@ -21,8 +21,6 @@ pub struct Unit {
     pub size: u32,
     /// Index into [`Frames::fdes`].
     pub fde: Option<u32>,
-    /// Index into [`Go::functions`].
-    pub go: Option<u32>,
     /// A split-off part of another function: entered by jumps in the middle of a frame, not by
     /// calls.
     pub is_part: bool,
@@ -52,7 +50,6 @@ pub fn discover(
     frames: &Frames<'_>,
     symbols: &Symbols<'_>,
     relocations: &[Relocation],
-    go: Option<&Go<'_>>,
 ) -> Vec<Unit> {
     let mut units: Vec<Unit> = frames
         .fdes
@@ -67,7 +64,6 @@ pub fn discover(
                 start: fde.start,
                 size: fde.length as u32,
                 fde: Some(index as u32),
-                go: None,
                 is_part: !called || is_named_part(symbols, fde.start),
                 is_overlapped: false,
             }
@@ -76,7 +72,7 @@ pub fn discover(
     units.sort_by_key(|unit| (unit.start, std::cmp::Reverse(unit.size)));
     units.dedup_by_key(|unit| unit.start);
     mark_overlaps(&mut units);
-    add_functions_of_go(image, go, &mut units);
+    add_functions_of_go(image, &mut units);
 
     let mut starts: Vec<(Svma, u64)> = symbols
         .all()
@@ -100,7 +96,6 @@ pub fn discover(
             start,
             size: size.min(u64::from(u32::MAX >> 1)) as u32,
             fde: None,
-            go: None,
             is_part: false,
             is_overlapped: false,
         });
@@ -110,21 +105,14 @@ pub fn discover(
 }
 
 /// Functions of Go, but where the unwind table has something else to say.
-fn add_functions_of_go(image: &Image<'_>, go: Option<&Go<'_>>, units: &mut Vec<Unit>) {
+fn add_functions_of_go(image: &Image<'_>, units: &mut Vec<Unit>) {
     let described = units.len();
-    for (index, function) in go.iter().flat_map(|go| &go.functions).enumerate() {
-        let end = function.start.0 + u64::from(function.size);
+    for (start, size) in go::functions(image) {
+        let end = start.0 + u64::from(size);
         let after = units[..described].partition_point(|unit| unit.start.0 < end);
-        let is_apart = units[..after].last().is_none_or(|unit| unit.end() <= function.start);
-        if is_apart && is_executable_range(image, function.start, u64::from(function.size)) {
-            units.push(Unit {
-                start: function.start,
-                size: function.size,
-                fde: None,
-                go: Some(index as u32),
-                is_part: false,
-                is_overlapped: false,
-            });
+        let is_apart = units[..after].last().is_none_or(|unit| unit.end() <= start);
+        if is_apart && is_executable_range(image, start, u64::from(size)) {
+            units.push(Unit { start, size, fde: None, is_part: false, is_overlapped: false });
         }
     }
     units.sort_by_key(|unit| unit.start);
@@ -170,7 +158,7 @@ fn mark_overlaps(units: &mut [Unit]) {
 }
 
 /// Where the loader or the kernel enters the module.
-pub fn entry_points(image: &Image<'_>, relocations: &[Relocation]) -> Vec<Svma> {
+pub(crate) fn entry_points(image: &Image<'_>, relocations: &[Relocation]) -> Vec<Svma> {
     let mut found = vec![image.entry()];
     let value = |tag| image.dynamic_value(tag);
     found.extend([abi::DT_INIT, abi::DT_FINI].into_iter().filter_map(value).map(Svma));

@@ -1,6 +1,5 @@
 //! Code: where it is, its instructions and what they do, its jump tables.
 
-pub mod bare;
 pub mod code_units;
 pub mod descend;
 pub mod effects;

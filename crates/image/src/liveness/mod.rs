@@ -11,8 +11,9 @@
 //!   register this function never writes (`liveness/unwritten.rs`) or may give back as it found it,
 //!   and every register that some caller is seen to read after such a call before writing it;
 //!   everything, where what is returned to is not what was called from;
-//! - in functions without unwind entry, everything but what they overwrite themselves
-//!   (`liveness/bare.rs`);
+//! - before a call of a function without unwind entry, and where control goes on in one,
+//!   everything: nobody can check what is not in the unwind table. What is said of its own
+//!   instructions is of no use, since it has no twin;
 //! - everywhere, what an unwinder needs there by the unwind table: callee-saved registers that were
 //!   not saved, and the one the frame is found by;
 //! - wherever an exception may be raised, what the landing pad reads, rax and rdx aside, which the
@@ -34,7 +35,6 @@
 //! and well-known functions are passed what their prototypes say. Also that a signal handler, a
 //! debugger or another thread looks only at what the kernel saves and restores.
 
-mod bare;
 mod callees;
 mod calls;
 mod kept;
@@ -59,7 +59,6 @@ use crate::code::groups::{Groups, RelyOn};
 use crate::code::regs::RegSet;
 use crate::module::Module;
 use kept::Kept;
-use rayon::prelude::*;
 use seen::unusual_results;
 use std::collections::HashMap;
 pub use summary::Summary;
@@ -135,11 +134,6 @@ impl Liveness {
         for (unit, live) in all.into_iter().flatten() {
             before[unit as usize] = live;
         }
-        before
-            .par_iter_mut()
-            .enumerate()
-            .filter(|(unit, _)| module.units[*unit].fde.is_none())
-            .for_each(|(unit, before)| *before = bare::live(module, unit));
         Self { before }
     }
 }

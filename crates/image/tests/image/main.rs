@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod constants;
+mod go;
 mod jump_tables;
 mod liveness;

@@ -1,6 +1,5 @@
 //! Rules for code: entry patches, copies, branches, calls, jump tables, inserted code.
 
-pub(crate) mod bare;
 pub(crate) mod claims;
 pub(crate) mod computed;
 pub(crate) mod copy;

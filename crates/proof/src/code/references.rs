@@ -71,10 +71,15 @@ pub(crate) fn look(
     });
 }
 
-/// Where branches and calls lead of code without twins that is none of `known` functions; gaps in
-/// units included.
-pub(crate) fn targets(original: &Elf<'_>, mapping: &Mapping<'_>, known: &[(u64, u64)]) -> Vec<u64> {
-    let mut ranges = other_code(original, mapping, known, &[]);
+/// Where branches and calls lead of code without twins that is none of `known` functions, gaps in
+/// units included. It is read from each name on: out of step, it would lead to where it does not.
+pub(crate) fn targets(
+    original: &Elf<'_>,
+    mapping: &Mapping<'_>,
+    known: &[(u64, u64)],
+    named: &[u64],
+) -> Vec<u64> {
+    let mut ranges = other_code(original, mapping, known, named);
     ranges.retain(|range| !hold(known, range.0));
     let mut items = Vec::new();
     for unit in &mapping.units {
@@ -92,7 +97,11 @@ pub(crate) fn targets(original: &Elf<'_>, mapping: &Mapping<'_>, known: &[(u64, 
     let found = ranges.into_par_iter().map(|(from, to)| {
         let found = std::cell::RefCell::new(Vec::new());
         let code = original.bytes_at(units::Svma(from), (to - from) as usize).unwrap_or(&[]);
-        sweep(code, from, &[], &mut |insn| {
+        let mut reached = Vec::new();
+        if named.binary_search(&from).is_ok() {
+            descent::follow(from, code, &[], &mut reached);
+        }
+        sweep(code, from, &reached, &mut |insn| {
             if insn.op_count() > 0 && insn.op0_kind() == OpKind::NearBranch64 {
                 found.borrow_mut().push(insn.near_branch64());
             }

@@ -187,7 +187,6 @@ impl View<'_, '_> {
         let fixed = !context.position_independent;
         references::operands(insn, fixed, &|at, to, what| self.refers(at, to, what));
         references::reads(insn, fixed, &context.patched, &context.findings);
-        self.meets_bare(insn);
         let flow = insn.flow_control();
         if is_branch(insn) {
             if insn.op0_kind() != OpKind::NearBranch64 {

@@ -133,6 +133,9 @@ impl<'d> Mapping<'d> {
             Ok(decoded) => decoded,
             Err(error) => return wrong(error.at, error.what),
         };
+        if is_of_go(original) {
+            return wrong(0, "twins in a program of Go");
+        }
         if decoded.mode != note.mode {
             return wrong(12, "the mapping's mode is not the note's");
         }
@@ -171,4 +174,14 @@ impl<'d> Mapping<'d> {
         let (labels, label_tables) = (decoded.labels, decoded.label_tables);
         Some(Self { units, starts, tables, yields, labels, label_tables, relays: Vec::new() })
     }
+}
+
+/// Whether anything marks a program as Go's: its runtime looks up return addresses in tables of its
+/// own, which know nothing of twins.
+fn is_of_go(image: &Elf<'_>) -> bool {
+    let is_named = |name: &[u8]| {
+        name.ends_with(b".gopclntab") || name.starts_with(b".go.") || name == b".note.go.buildid"
+    };
+    image.sections().iter().any(|section| is_named(section.name))
+        || image.notes().any(|(owner, kind, _)| owner == b"Go\0\0" && kind == 4)
 }

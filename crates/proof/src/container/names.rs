@@ -1,11 +1,18 @@
-//! Rule R11: the symbol table is the original's and names twins.
+//! Rule R11: the symbol table is the original's and names twins. And where functions begin, by
+//! what names them.
 
 use crate::container::elf::{self, Elf, Symbol};
 use crate::container::mapping::Mapping;
+use crate::container::read::number;
+use crate::container::relocations::Relocations;
 use crate::rule::{Findings, Rule};
 use object::LittleEndian as LE;
-use object::elf::{SHT_DYNSYM, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
+use object::elf::{
+    DT_FINI, DT_FINI_ARRAY, DT_FINI_ARRAYSZ, DT_INIT, DT_INIT_ARRAY, DT_INIT_ARRAYSZ, DT_PREINIT_ARRAY,
+    DT_PREINIT_ARRAYSZ, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+};
 use rayon::prelude::*;
+use units::Svma;
 
 /// R11.
 pub(crate) fn check(original: &Elf<'_>, rewritten: &Elf<'_>, mapping: &Mapping<'_>, findings: &Findings) {
@@ -84,4 +91,31 @@ pub(crate) fn parts(original: &Elf<'_>) -> Vec<u64> {
     all.sort_unstable();
     let same = all.chunk_by(|a, b| a.0 == b.0);
     same.filter(|names| names.iter().all(|name| name.1)).map(|names| names[0].0).collect()
+}
+
+/// Where functions begin by what symbols, headers and relocations say. Ascending.
+pub(crate) fn functions(original: &Elf<'_>, relocations: &Relocations) -> Vec<u64> {
+    let mut found = vec![original.entry()];
+    found.extend([DT_INIT, DT_FINI].into_iter().filter_map(|tag| original.dynamic_value(tag)));
+    for (at, size) in [
+        (DT_INIT_ARRAY, DT_INIT_ARRAYSZ),
+        (DT_FINI_ARRAY, DT_FINI_ARRAYSZ),
+        (DT_PREINIT_ARRAY, DT_PREINIT_ARRAYSZ),
+    ] {
+        let (Some(at), Some(size)) = (original.dynamic_value(at), original.dynamic_value(size)) else {
+            continue;
+        };
+        let bytes = original.bytes_from(Svma(at)).unwrap_or(&[]);
+        let bytes = &bytes[..bytes.len().min(size as usize)];
+        found.extend(bytes.chunks_exact(8).filter_map(|word| number(word, 0, 8)));
+    }
+    found.extend(relocations.addresses.iter().map(|address| address.1));
+    for table in original.symbol_tables(SHT_SYMTAB).chain(original.symbol_tables(SHT_DYNSYM)) {
+        let is_function = |symbol: &&Symbol| matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC);
+        let defined = table.symbols.iter().filter(|symbol| elf::is_defined(symbol));
+        found.extend(defined.filter(is_function).map(elf::value));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
 }

@@ -19,7 +19,7 @@ impl Code<'_, '_> {
         }
         match self.place(behind) {
             Some(BodyPlace { body: other, at: 0 }) => {
-                self.fde(other).and_then(|fde| self.unwind.rows(fde)).is_some_and(|rows| rows.is_bare())
+                self.unwind.rows(self.fde(other)).is_some_and(|rows| rows.is_bare())
             }
             Some(_) => false,
             None => self.is_padding(behind),
@@ -32,7 +32,7 @@ impl Code<'_, '_> {
 
     /// Whether a frame stands at an offset of a body, of which the unwind table knows.
     fn stands(&self, body: u32, at: u32) -> bool {
-        let Some(mut rows) = self.fde(body).and_then(|fde| self.unwind.rows(fde)) else { return false };
+        let Some(mut rows) = self.unwind.rows(self.fde(body)) else { return false };
         rows.advance(u64::from(at)).is_some() && !rows.is_bare()
     }
 

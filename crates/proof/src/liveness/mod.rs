@@ -14,8 +14,8 @@
 //! - the stack pointer, the direction flag, x87 state. MXCSR and segments have no names here:
 //!   nothing of the closed list writes them.
 //!
-//! Of units that no frame description covers nobody knows anything: in them is dead what `bare`
-//! says, and calling or jumping to them is going anywhere.
+//! Of code that no frame description covers nobody knows anything: calling or jumping to it is
+//! going anywhere. Where it leads itself is seen by its direct branches, from each of its names on.
 //!
 //! Between functions:
 //!
@@ -127,11 +127,6 @@ impl<'c, 'd> Code<'c, 'd> {
         let more = others.iter().map(|&(start, size, _)| (start, start + size));
         let mut places: Vec<(u64, u64, u32)> =
             units.chain(more).zip(0..).map(|((start, end), body)| (start, end, body)).collect();
-        let is_bare = |body: u32| {
-            let unit = body as usize;
-            unit < mapping.units.len() && unwind.of_unit(unit).is_none()
-        };
-        places.retain(|&(_, _, body)| !is_bare(body));
         places.sort_unstable();
         let linkage = Linkage::of(original, relocations);
         let mut code = Self { original, mapping, unwind, linkage, others, places, parts: Vec::new() };
@@ -140,8 +135,7 @@ impl<'c, 'd> Code<'c, 'd> {
             .into_par_iter()
             .with_min_len(256)
             .map(|body| {
-                let Some(fde) = code.fde(body) else { return false };
-                let bare = unwind.rows(fde).is_some_and(|rows| rows.is_bare());
+                let bare = unwind.rows(code.fde(body)).is_some_and(|rows| rows.is_bare());
                 !bare || named.binary_search(&code.start(body)).is_ok()
             })
             .collect();
@@ -154,9 +148,9 @@ impl<'c, 'd> Code<'c, 'd> {
     fn other(&self, body: u32) -> Option<&(u64, u64, u32)> {
         self.others.get((body as usize).checked_sub(self.mapping.units.len())?)
     }
-    /// Its frame description; units that have none are known to nobody but themselves.
-    fn fde(&self, body: u32) -> Option<u32> {
-        self.other(body).map_or_else(|| self.unwind.of_unit(body as usize), |other| Some(other.2))
+    /// Its frame description.
+    fn fde(&self, body: u32) -> u32 {
+        self.other(body).map_or_else(|| self.unwind.of_unit(body as usize), |other| other.2)
     }
     pub(crate) fn start(&self, body: u32) -> u64 {
         self.other(body).map_or_else(|| self.mapping.units[body as usize].start, |other| other.0)
@@ -178,7 +172,7 @@ impl<'c, 'd> Code<'c, 'd> {
     /// Reads a body's instructions into the buffers.
     pub(crate) fn read(&self, body: u32, entered: &[(u32, bool)], buffers: &mut Buffers) {
         let (start, fde) = (self.start(body), self.fde(body));
-        buffers.sites = fde.and_then(|fde| self.unwind.sites(self.original, fde)).unwrap_or_default();
+        buffers.sites = self.unwind.sites(self.original, fde).unwrap_or_default();
         let code = match (self.mapping.units.get(body as usize), self.other(body)) {
             (Some(unit), _) => {
                 if stream::read(unit, &mut buffers.items).is_err() {
@@ -196,7 +190,7 @@ impl<'c, 'd> Code<'c, 'd> {
             }
             _ => &[],
         };
-        let rows = fde.and_then(|fde| self.unwind.rows(fde));
+        let rows = self.unwind.rows(fde);
         let source = Source { start, code, tables: self.tables(body), rows };
         steps::read(source, &buffers.items, &self.linkage, &mut buffers.steps);
         buffers.items.truncate(buffers.steps.len());
@@ -226,11 +220,13 @@ pub(crate) struct Liveness<'c, 'd> {
 
 impl<'c, 'd> Liveness<'c, 'd> {
     /// With what was found [`earlier`](Self::into_found) from the same original, units and tables.
+    /// `named` functions begin there, described or not.
     pub(crate) fn of(
         original: &'c Elf<'d>,
         mapping: &'c Mapping<'d>,
         unwind: &'c Tables<'d>,
         relocations: &'c Relocations,
+        named: &[u64],
         earlier: Option<Found>,
     ) -> Self {
         let code = Code::of(original, mapping, unwind, relocations);
@@ -239,7 +235,7 @@ impl<'c, 'd> Liveness<'c, 'd> {
         }
         let known: Vec<(u64, u64)> =
             code.others.iter().map(|&(start, size, _)| (start, start + size)).collect();
-        let mut entered = crate::code::references::targets(original, mapping, &known);
+        let mut entered = crate::code::references::targets(original, mapping, &known, named);
         entered.extend(&mapping.labels);
         let bodies = bodies(&code, &entered);
         let functions = Functions::of(&bodies);
@@ -293,12 +289,6 @@ impl<'c, 'd> Liveness<'c, 'd> {
                 continue;
             }
             self.code.read(body, &[], buffers);
-            if self.code.fde(body).is_none() {
-                let unit = &self.code.mapping.units[body as usize];
-                crate::code::bare::live(unit.start, unit.code, &buffers.items, &mut before);
-                tell(body, &buffers.items, &before);
-                continue;
-            }
             before.clear();
             before.resize(buffers.items.len(), ALL);
             let way = function.way(member, &way);

@@ -25,9 +25,8 @@ type Pair = (u32, u32);
 pub(crate) struct Tables<'d> {
     old: Frames<'d>,
     new: Frames<'d>,
-    /// For each unit, the description of its original in `old` and of its twin in `new`; none of
-    /// units that nothing describes.
-    of_unit: Vec<Option<Pair>>,
+    /// For each unit, the description of its original in `old` and of its twin in `new`.
+    of_unit: Vec<Pair>,
     /// Of each relay, the description in `new`.
     of_relays: Vec<u32>,
     /// Where descriptions of the original begin with another frame than that of a function just
@@ -71,16 +70,10 @@ impl<'d> Tables<'d> {
         let mut order: Vec<u32> = (0..old.list.len() as u32).collect();
         order.sort_by_key(|&index| old.list[index as usize].start);
         let mut of_unit = Vec::with_capacity(mapping.units.len());
-        let (mut next, mut reached) = (0, 0);
+        let mut next = 0;
         let mut twins = twins.iter().zip(old.list.len() as u32..);
         for unit in &mapping.units {
-            while let Some(before) = order.get(next).map(|&at| &old.list[at as usize]) {
-                if before.start >= unit.start {
-                    break;
-                }
-                reached = reached.max(before.start.saturating_add(before.size));
-                next += 1;
-            }
+            next += order[next..].partition_point(|&at| old.list[at as usize].start < unit.start);
             let size = unit.code.len() as u64;
             // Empty descriptions are not in the index, so nobody finds them.
             let mut here = order[next..]
@@ -93,10 +86,6 @@ impl<'d> Tables<'d> {
                 fde.start == unit.start && fde.size == size
             };
             let one = match here.as_slice() {
-                [] if reached <= unit.start => {
-                    of_unit.push(None);
-                    continue;
-                }
                 [one] if exact(one) => *one,
                 _ => {
                     findings.at(
@@ -108,7 +97,7 @@ impl<'d> Tables<'d> {
                 }
             };
             let Some((fde, number)) = twins.next() else { return few() };
-            of_unit.push(Some((one, number)));
+            of_unit.push((one, number));
             if (fde.start, fde.size) != (unit.twin, unit.copy.len() as u64) {
                 findings.at(Rule::Unwind, fde.at, "a twin's frame description does not cover that twin");
                 return None;
@@ -179,9 +168,9 @@ impl<'d> Tables<'d> {
     pub(crate) fn with_exceptions(&self) -> Vec<usize> {
         (0..self.old.list.len()).filter(|&at| self.old.list[at].exceptions != 0).collect()
     }
-    /// The description that covers a unit's original, if there is one.
-    pub(crate) fn of_unit(&self, unit: usize) -> Option<u32> {
-        self.of_unit[unit].map(|(old, _)| old)
+    /// The description that covers a unit's original.
+    pub(crate) fn of_unit(&self, unit: usize) -> u32 {
+        self.of_unit[unit].0
     }
     /// Whether what begins here does so in a frame that is not that of a function just called.
     pub(crate) fn is_odd(&self, start: u64) -> bool {
@@ -241,7 +230,7 @@ impl View<'_, '_> {
     /// R9 for this unit.
     pub(crate) fn unwinding(&self, index: usize, scratch: &mut Scratch) {
         let tables = &self.context.unwind;
-        let Some((old, new)) = tables.of_unit[index] else { return };
+        let (old, new) = tables.of_unit[index];
         let (old, new) = (tables.old.list[old as usize], tables.new.list[new as usize]);
         if let Err((at, what)) = rows(tables, &old, &new, scratch, self.unit.lead) {
             self.context.findings.at(Rule::Unwind, self.unit.twin + at, what);

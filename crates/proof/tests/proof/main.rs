@@ -2,14 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod assembled;
-mod bare;
 mod conventions;
 mod data_among_code;
 mod garbage;
-mod go;
 mod label_jumps;
 mod prefetch;
 mod restartable;
 mod return_addresses;
 mod tails;
 mod trace;
+mod undescribed;

@@ -35,8 +35,6 @@ pub(crate) struct Places {
     pub frames: Span,
     pub exceptions: Span,
     pub tables: Span,
-    /// Go's; empty elsewhere.
-    pub go: Span,
     pub text: Span,
 }
 
@@ -47,7 +45,6 @@ pub(crate) struct Sizes {
     pub frames: u64,
     pub exceptions: u64,
     pub tables: u64,
-    pub go: u64,
     pub text: u64,
 }
 
@@ -78,7 +75,6 @@ impl Places {
             frames: span(sizes.frames, 8),
             exceptions: span(sizes.exceptions, 4),
             tables: span(sizes.tables, 8),
-            go: span(sizes.go, 8),
             text: span(sizes.text, PAGE),
         };
         let lowest = image.span().0;
@@ -99,7 +95,7 @@ impl Places {
 
     fn read_only(&self) -> Span {
         let first = self.program_headers;
-        Span { size: self.go.address + self.go.size - first.address, ..first }
+        Span { size: self.tables.address + self.tables.size - first.address, ..first }
     }
     pub(crate) fn end_of_loaded(&self) -> u64 {
         self.text.offset + self.text.size
@@ -258,9 +254,6 @@ pub(crate) fn finish(
         plain(name(".rodata.twin"), abi::SHT_PROGBITS, data, places.tables, 8),
         plain(name(".text.twin"), abi::SHT_PROGBITS, data | abi::SHF_EXECINSTR, places.text, 64),
     ]);
-    if places.go.size > 0 {
-        headers.push(plain(name(".gopclntab.twin"), abi::SHT_PROGBITS, data, places.go, 8));
-    }
     let mapping = append(out, mapping, 8);
     headers.push(plain(name(".gleaner.map"), abi::SHT_PROGBITS, 0, mapping, 8));
     let symbol_span = append(out, &symbols.symbols, 8);

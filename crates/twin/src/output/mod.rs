@@ -3,7 +3,6 @@
 pub(crate) mod encoder;
 pub(crate) mod exceptions;
 pub(crate) mod file;
-pub(crate) mod go;
 pub(crate) mod map;
 pub(crate) mod relays;
 pub(crate) mod symbols;

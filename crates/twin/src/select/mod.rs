@@ -14,7 +14,6 @@ use crate::select::hazards::ENDBR64;
 use crate::select::return_addresses::Readers;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use image::Module;
-use image::code::bare::{Bare, Doubt};
 use image::code::insn::Flow;
 use image::code::reads;
 use image::elf::abi;
@@ -42,36 +41,27 @@ pub(crate) enum EntryChoice {
 /// The size of the jump that is put at an original's entry.
 pub(crate) const PATCH_SIZE: u32 = 5;
 
-/// What a mode asks for beyond what every mode does.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reach {
-    /// Units without unwind entry have twins.
-    pub bare_too: bool,
-    /// Where the jump does not fit at an entry, it may stand behind the entry's first instructions.
-    pub behind_entry: bool,
-}
-
 /// How far behind an entry the jump to its twin may stand: what is before it runs as it is.
 const LAST_PATCH_AT: u32 = 32;
 
-/// Decides for every unit.
-pub(crate) fn choose(module: &Module<'_>, reach: Reach) -> Vec<UnitChoice> {
+/// Decides for every unit. Where the jump does not fit at an entry, it may stand `behind_entry`:
+/// behind the entry's first instructions.
+pub(crate) fn choose(module: &Module<'_>, behind_entry: bool) -> Vec<UnitChoice> {
     let readers = Readers::of(module);
     let twice = twice_returning(module);
     let odd = module.odd_targets();
     let reads = module.reads_of_code();
     let linkage = linkage(module);
-    let bare = reach.bare_too.then(|| Bare::of(module, &odd, &reads));
     let restartable = crate::select::restartable::units(module);
     let data = module.image.data_among_code();
     (0..module.units.len())
         .into_par_iter()
         .with_min_len(64)
-        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage, bare.as_ref()) {
+        .map(|unit| match refusal(module, unit, &readers, &twice, &linkage) {
             Some(refusal) => UnitChoice::Refused(refusal),
             None if leads_into(module, unit, &data) => UnitChoice::Refused(Refusal::LeadsIntoData),
             None if restartable.contains(&unit) => UnitChoice::Refused(Refusal::RestartableSequence),
-            None => UnitChoice::Twin(entry(module, unit, &odd, &reads, reach.behind_entry)),
+            None => UnitChoice::Twin(entry(module, unit, &odd, &reads, behind_entry)),
         })
         .collect()
 }
@@ -82,27 +72,19 @@ fn refusal(
     readers: &Readers,
     twice: &HashSet<u64>,
     linkage: &[(u64, u64)],
-    bare: Option<&Bare<'_, '_>>,
 ) -> Option<Refusal> {
     let unit = &module.units[index];
     let decoded = &module.decoded[index];
-    if let Some(refusal) = of_go(module, index) {
-        return Some(refusal);
-    }
-    let unwinding = unit.fde.map(|fde| {
-        let fde = &module.frames.fdes[fde as usize];
-        (fde, &module.frames.cies[fde.cie as usize])
-    });
     if unit.is_overlapped {
         return Some(Refusal::OverlapsAnother);
     }
     if holds(linkage, unit.start) || module.imports.stub(unit.start).is_some() {
         return Some(Refusal::LinkageStub);
     }
-    if unwinding.is_none() && bare.is_none() {
-        return Some(Refusal::NoUnwindEntry);
-    }
-    if unwinding.is_some_and(|(_, cie)| cie.is_signal) {
+    let Some(fde) = unit.fde else { return Some(Refusal::NoUnwindEntry) };
+    let fde = &module.frames.fdes[fde as usize];
+    let cie = &module.frames.cies[fde.cie as usize];
+    if cie.is_signal {
         return Some(Refusal::SignalFrame);
     }
     if decoded.insns.first().is_none_or(|insn| insn.at != 0) {
@@ -129,11 +111,6 @@ fn refusal(
     {
         return Some(Refusal::CallsTwiceReturning);
     }
-    if let (Ok(Some(go)), Some(function)) = (&module.go, unit.go) {
-        let is_portable = crate::output::go::is_portable(module, go, index, &go.functions[function as usize]);
-        return (!is_portable).then_some(Refusal::GoTables);
-    }
-    let Some((fde, cie)) = unwinding else { return bare.and_then(|bare| doubt(bare, index)) };
     if cie.is_long()
         || Steps::new(module.frames.program(&fde.program)).any(|step| step.is_err())
         || Steps::new(module.frames.program(&cie.program)).any(|step| step.is_err())
@@ -151,18 +128,6 @@ fn refusal(
     }
 }
 
-/// What in a Go program has no twin whatever its code is like.
-fn of_go(module: &Module<'_>, index: usize) -> Option<Refusal> {
-    let Ok(Some(go)) = &module.go else { return None };
-    let unit = &module.units[index];
-    if let Some(function) = unit.go {
-        return (!go.functions[function as usize].is_compiled).then_some(Refusal::GoAssembly);
-    }
-    let (first, last) = (go.functions.first()?, go.functions.last()?);
-    let is_between = first.start <= unit.start && unit.start <= last.start;
-    (is_between || unit.fde.is_none()).then_some(Refusal::BesideGo)
-}
-
 /// Whether control may get from a unit into these ranges outside of it: nobody looks among data for
 /// what would run there.
 fn leads_into(module: &Module<'_>, index: usize, data: &[(u64, u64)]) -> bool {
@@ -175,19 +140,6 @@ fn leads_into(module: &Module<'_>, index: usize, data: &[(u64, u64)]) -> bool {
     let behind = escapes.map(|insn| Svma(unit.start.0 + u64::from(insns[insn].end())));
     let mut ways = decoded.jumps_out.iter().chain(&decoded.calls).copied().chain(behind);
     ways.any(|to| !unit.holds(to) && holds(data, to))
-}
-
-/// What is doubtful about a unit without unwind entry.
-fn doubt(bare: &Bare<'_, '_>, index: usize) -> Option<Refusal> {
-    Some(match bare.doubt(index)? {
-        Doubt::Unnamed => Refusal::BareUnnamed,
-        Doubt::Short => Refusal::BareShort,
-        Doubt::NotWhole => Refusal::BareNotWhole,
-        Doubt::Entered => Refusal::BareEntered,
-        Doubt::Jumps => Refusal::BareJumps,
-        Doubt::Calls => Refusal::BareCalls,
-        Doubt::ReadsItself => Refusal::BareReadsItself,
-    })
 }
 
 /// Where the jump to the twin goes: at the entry, or else `behind` it, if all that is before the
@@ -229,11 +181,6 @@ fn patch(module: &Module<'_>, index: usize, odd: &[Svma], reads: &[(u64, u64)], 
     let (from, to) = (unit.start.0 + u64::from(patch), unit.start.0 + u64::from(end));
     if reads::meet(reads, from, to) {
         return EntryChoice::Kept(EntryKept::Read);
-    }
-    if let Ok(Some(go)) = &module.go {
-        if go.checked.iter().any(|range| range.0 < to && from < range.1) {
-            return EntryChoice::Kept(EntryKept::Checksummed);
-        }
     }
     let inner = patch + 1..end;
     let mut boundaries = 0;
