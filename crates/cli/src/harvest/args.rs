@@ -84,7 +84,7 @@ pub(crate) struct HarvestArgs {
     profile: Vec<PathBuf>,
 
     /// Use a plan made by --dry-run --record FILE instead of making one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "without", "ring", "max_slowdown", "max_absence", "machine", "assume_costs", "library_time", "program_time"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["choose", "least_gain", "most_sites", "exclude", "no_coalescing", "without", "ring", "max_slowdown", "max_absence", "machine", "library_time", "program_time"])]
     plan: Option<PathBuf>,
 
     /// Make the plan, explain it, and run nothing

@@ -3,13 +3,11 @@
 use crate::counting::order::NUMBER;
 use crate::layout::area::Area;
 use crate::layout::context::Context;
+use crate::supervisor::figures::STAGE_NS;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
 use runtime_abi::control::Control;
-
-/// The longest stage of counting.
-const STAGE_NS: u64 = 250_000;
 
 /// What the supervisor orders of the thread, which reads it: in a cache line that the supervisor
 /// seldom writes.

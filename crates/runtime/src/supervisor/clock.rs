@@ -6,19 +6,13 @@
 //! two readings are used only where the time between them is long against what they are uncertain
 //! by.
 
+use crate::supervisor::figures::{
+    CLOCK_FIRST_READING_NS, CLOCK_READINGS_MOST_NS, CLOCK_TRIES, CLOCK_UNCERTAINTY_PART,
+};
 use crate::sys;
 use core::arch::x86_64::_rdtsc;
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::Control;
-
-/// Attempts at one reading, of which the shortest counts.
-const TRIES: usize = 4;
-/// A reading's uncertainty is at most this part (1/50) of the time that passed.
-const UNCERTAINTY_PART: u64 = 50;
-/// The first reading after the beginning, and the next one where a reading could not be used.
-const FIRST_READING_NS: u64 = 1_000_000;
-/// The interval between readings doubles up to this: then the rate is exact enough.
-const READINGS_MOST_NS: u64 = 1_000_000_000;
 
 /// The counter and the clock at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +32,7 @@ impl ClockReading {
             Self { ticks: began + took / 2, took, ns }
         };
         let mut best = once();
-        for _ in 1..TRIES {
+        for _ in 1..CLOCK_TRIES {
             let again = once();
             if again.took < best.took {
                 best = again;
@@ -60,7 +54,7 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn new() -> Self {
         let began = ClockReading::now(&mut ticks, &mut sys::now_ns);
-        Self { began, look_at: began.ns + FIRST_READING_NS, every: FIRST_READING_NS, rate: 0.0 }
+        Self { began, look_at: began.ns + CLOCK_FIRST_READING_NS, every: CLOCK_FIRST_READING_NS, rate: 0.0 }
     }
 
     pub(crate) fn follow(&mut self, page: &Control, now: u64) {
@@ -76,12 +70,12 @@ impl Clock {
     /// What passed of both since the beginning, if it is known by this.
     fn learn(&mut self, read: ClockReading) -> Option<[u64; 2]> {
         let [gone, ns] = [read.ticks.saturating_sub(self.began.ticks), read.ns.saturating_sub(self.began.ns)];
-        if (read.took + self.began.took).saturating_mul(UNCERTAINTY_PART) > gone || ns == 0 {
-            self.look_at = read.ns + FIRST_READING_NS;
+        if (read.took + self.began.took).saturating_mul(CLOCK_UNCERTAINTY_PART) > gone || ns == 0 {
+            self.look_at = read.ns + CLOCK_FIRST_READING_NS;
             return None;
         }
         self.rate = gone as f64 / ns as f64;
-        self.every = (2 * self.every).min(READINGS_MOST_NS);
+        self.every = (2 * self.every).min(CLOCK_READINGS_MOST_NS);
         self.look_at = read.ns + self.every;
         Some([gone, ns])
     }
@@ -111,7 +105,7 @@ mod tests {
     }
 
     fn clock(began: ClockReading) -> Clock {
-        Clock { began, look_at: 0, every: FIRST_READING_NS, rate: 0.0 }
+        Clock { began, look_at: 0, every: CLOCK_FIRST_READING_NS, rate: 0.0 }
     }
 
     #[test]

@@ -1,14 +1,9 @@
 //! What the supervisor knows of a home's gauges: the price of a turn.
 
+use crate::supervisor::figures::{GAUGES_FEW, GAUGES_RECENT};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use runtime_abi::control::ScavengerRow;
-
-/// The last gauges make a price: their median, since some come upon a system call, a fault, or
-/// another thread on their processor.
-const RECENT: usize = 5;
-/// Fewer say nothing.
-const FEW: usize = 3;
 
 /// What the supervisor knows of a home's gauges; in the home's area.
 #[repr(C)]
@@ -22,7 +17,7 @@ pub(crate) struct GaugeNotes {
     /// How many of the last ones are here: ticks of a turn, as floating-point numbers by their
     /// bits.
     count: AtomicU32,
-    recent: [AtomicU32; RECENT],
+    recent: [AtomicU32; GAUGES_RECENT],
 }
 
 impl GaugeNotes {
@@ -36,14 +31,14 @@ impl GaugeNotes {
 
     /// Ticks of one turn.
     pub(super) fn price(&self) -> Option<f64> {
-        let count = (self.count.load(Relaxed) as usize).min(RECENT);
-        let mut all = [0.0_f32; RECENT];
+        let count = (self.count.load(Relaxed) as usize).min(GAUGES_RECENT);
+        let mut all = [0.0_f32; GAUGES_RECENT];
         for (to, from) in all.iter_mut().zip(&self.recent) {
             *to = f32::from_bits(from.load(Relaxed));
         }
         let known = &mut all[..count];
         known.sort_unstable_by(f32::total_cmp);
-        (count >= FEW).then(|| f64::from(known[count / 2]))
+        (count >= GAUGES_FEW).then(|| f64::from(known[count / 2]))
     }
 
     /// Whether it counts.
@@ -57,10 +52,10 @@ impl GaugeNotes {
             _ => {}
         }
         let count = self.count.load(Relaxed);
-        self.recent[count as usize % RECENT].store((ticks as f32).to_bits(), Relaxed);
+        self.recent[count as usize % GAUGES_RECENT].store((ticks as f32).to_bits(), Relaxed);
         // Beyond the table's size only the place of the next one counts.
         let next = count + 1;
-        self.count.store(if next < 2 * RECENT as u32 { next } else { RECENT as u32 }, Relaxed);
+        self.count.store(if next < 2 * GAUGES_RECENT as u32 { next } else { GAUGES_RECENT as u32 }, Relaxed);
         true
     }
 
@@ -71,7 +66,7 @@ impl GaugeNotes {
 
     /// Too few to tell anything.
     pub(super) fn are_few(&self) -> bool {
-        (self.count.load(Relaxed) as usize) < FEW
+        (self.count.load(Relaxed) as usize) < GAUGES_FEW
     }
 }
 
@@ -96,16 +91,16 @@ mod tests {
         assert_eq!((notes.price(), notes.are_few()), (None, true));
         all(&[102.0]);
         assert_eq!((notes.price(), notes.are_few()), (Some(102.0), false));
-        all(&[101.0; 3 * RECENT]);
+        all(&[101.0; 3 * GAUGES_RECENT]);
         assert_eq!(notes.price(), Some(101.0));
         // Another phase.
-        all(&[300.0; RECENT / 2]);
+        all(&[300.0; GAUGES_RECENT / 2]);
         assert_eq!(notes.price(), Some(101.0));
         all(&[300.0]);
         assert_eq!((notes.price(), notes.price_aboard()), (Some(300.0), None));
         // Of guests that were aboard: from then on only those count.
         notes.from_aboard.store(1, Relaxed);
-        all(&[50.0; FEW]);
+        all(&[50.0; GAUGES_FEW]);
         notes.from_aboard.store(0, Relaxed);
         assert!(!notes.learn(300.0));
         assert_eq!(notes.price_aboard(), Some(50.0));

@@ -10,36 +10,23 @@ use crate::layout::area::Area;
 use crate::layout::context::Context;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
+use crate::supervisor::figures::{
+    GAUGE_AT_HOME_NS, GAUGE_FAR, GAUGE_FIRST_NS, GAUGE_LEAST, GAUGE_TRIP_NS, GAUGE_VISIT_NS, GAUGE_WARM_NS,
+};
 use crate::supervisor::gauge_notes::{self, GaugeNotes};
 use crate::switching::loan_words::SLICE_NS;
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{ScavengerRow, trip};
 
-/// The time between two gauges of a home that parks anyhow: it comes from a system call, and what a
-/// program does behind one, or when it begins, is not what it does all the time. So these count
-/// only as long as there are no others.
-const AT_HOME_NS: u64 = 50_000_000;
-/// The same of a guest that stays aboard, where a visit is enough.
-const VISIT_NS: u64 = 100_000_000;
-/// The same where it takes a trip home.
-const TRIP_NS: u64 = 1_000_000_000;
-/// The first few come sooner.
-const FIRST_NS: u64 = 5_000_000;
-/// For so long a gauge lets a program warm up.
-const WARM_NS: f64 = 40_000.0;
-/// A gauge that is this many times the price, or this part of it, came upon a system call, a fault
-/// or another thread.
-const FAR: f64 = 2.5;
-
 /// Between two gauges: the first ones are soon wanted.
 fn pause(notes: &GaugeNotes, usual: u64) -> u64 {
-    if notes.are_few() { FIRST_NS } else { usual }
+    if notes.are_few() { GAUGE_FIRST_NS } else { usual }
 }
 
 /// The same of trips that are made for them.
 fn trip_pause(notes: &GaugeNotes) -> u64 {
-    if notes.are_few() { VISIT_NS } else { TRIP_NS }
+    if notes.are_few() { GAUGE_VISIT_NS } else { GAUGE_TRIP_NS }
 }
 
 /// Adds what a guest's turns aboard this host were worth since they were counted last.
@@ -56,8 +43,7 @@ pub(crate) fn price(guest: &Context, host: &Area) {
 /// Ticks of a turn, by a gauge of which each yield took a switch, too: of a turn that is hardly
 /// longer than that nothing is known but that it is short.
 fn without_switch(ticks: f64, switch: f64) -> f64 {
-    const LEAST: f64 = 0.1;
-    (ticks - switch).max(LEAST * ticks)
+    (ticks - switch).max(GAUGE_LEAST * ticks)
 }
 
 /// Takes note of a gauge that a home's thread took; `switch`: the ticks of a switch.
@@ -84,7 +70,7 @@ pub(crate) fn note(home: &Area, row: &ScavengerRow, switch: f64) {
     if notes.of_aboard.load(Relaxed) != 0 {
         page::add_number(&row.work_ticks, row.unpriced_turns.swap(0, Relaxed) as f64 * price);
     }
-    if ticks < FAR * price && ticks > price / FAR {
+    if ticks < GAUGE_FAR * price && ticks > price / GAUGE_FAR {
         page::add(&row.gauges, 1);
         page::add_number(&row.gauge_sum, ticks);
         page::add_number(&row.gauge_squares, ticks * ticks);
@@ -100,14 +86,14 @@ impl Supervisor {
     /// Ticks for which a gauge lets a program warm up; 0, so that none is taken, where the
     /// counter's rate is not known.
     fn warm_ticks(&self) -> u32 {
-        (WARM_NS * self.clock.rate) as u32
+        (GAUGE_WARM_NS * self.clock.rate) as u32
     }
 
     /// A home is about to be asked to park.
     pub(crate) fn gauge_at_home(&self, home: &Area) {
         let notes = home.gauge_notes();
         let since = self.now.saturating_sub(notes.ordered_at.load(Relaxed));
-        if since >= pause(notes, AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 {
+        if since >= pause(notes, GAUGE_AT_HOME_NS) && notes.of_aboard.load(Relaxed) == 0 {
             notes.ordered_at.store(self.now, Relaxed);
             notes.from_aboard.store(0, Relaxed);
             home.gauge().due.store(self.warm_ticks(), Release);
@@ -120,7 +106,7 @@ impl Supervisor {
         let aboard_for = self.now.saturating_sub(own.since.load(Relaxed));
         let since = self.now.saturating_sub(notes.ordered_at.load(Relaxed));
         let waited = since.min(aboard_for);
-        if waited < pause(notes, VISIT_NS) || own.recall.load(Relaxed) != 0 {
+        if waited < pause(notes, GAUGE_VISIT_NS) || own.recall.load(Relaxed) != 0 {
             return;
         }
         if host.loans().allowance.load(Relaxed) >= SLICE_NS as i64 {

@@ -21,6 +21,7 @@ pub(crate) mod area_words;
 mod boarding;
 mod cleanup;
 mod clock;
+pub(crate) mod figures;
 pub(crate) mod gauge_notes;
 pub(crate) mod gauges;
 mod processes;
@@ -34,6 +35,10 @@ use crate::layout::area::Area;
 use crate::layout::context::state;
 use crate::layout::page;
 use crate::layout::region::Region;
+use crate::supervisor::figures::{
+    POLL_ACTIVE_NS, POLL_DOUBLINGS, POLL_IDLE_NS, POLL_SHARED_CPU_NS, POLL_UNPAID_MOST_NS, ROUNDS_MEAN,
+    ROUNDS_PART, ROUNDS_PER_DOUBLING,
+};
 use crate::switching::ring;
 use crate::sys;
 use crate::sys::cpus::Cpus;
@@ -46,25 +51,6 @@ use slowdown::{sampler, sleep};
 
 /// Bytes of the supervisor's stack.
 const STACK: usize = 1 << 17;
-/// Between two rounds while something moves.
-const POLL_ACTIVE_NS: u64 = 50_000;
-/// The same where a round takes the primary's time: it is charged, and pays for visits no more.
-const POLL_SHARED_CPU_NS: u64 = 400_000;
-/// As long as no guest is aboard, rounds may take this part of what the primary may lose.
-const ROUNDS_PART: f64 = 0.2;
-/// So they are this rare at most.
-const POLL_RARELY_NS: u64 = 10_000_000;
-/// What a round takes is a mean of this many.
-const ROUNDS_MEAN: u64 = 8;
-/// The longest sleep while a parked context waits to be boarded.
-const POLL_PARKED_NS: u64 = 400_000;
-/// The longest sleep.
-const POLL_IDLE_NS: u64 = 5_000_000;
-/// The sleep doubles each time that nothing has moved for this many rounds, so that nothing waits
-/// for the supervisor longer than a small part of the time that it did without.
-const ROUNDS_PER_DOUBLING: u32 = 8;
-/// It doubles this often at most.
-const DOUBLINGS: u32 = 8;
 
 /// How long the supervisor sleeps between two rounds, in nanoseconds: while something moves, and at
 /// most.
@@ -76,7 +62,7 @@ pub(crate) struct PollIntervals {
 }
 
 impl PollIntervals {
-    const DEFAULT: Self = Self { active: POLL_ACTIVE_NS, parked: POLL_PARKED_NS, idle: POLL_IDLE_NS };
+    const DEFAULT: Self = Self { active: POLL_ACTIVE_NS, parked: POLL_SHARED_CPU_NS, idle: POLL_IDLE_NS };
 
     /// Where a round takes the primary's time.
     const SHARED_CPU: Self = Self { active: POLL_SHARED_CPU_NS, ..Self::DEFAULT };
@@ -85,7 +71,7 @@ impl PollIntervals {
     /// not.
     fn after(self, quiet_rounds: u32, parked: bool) -> u64 {
         let longest = if parked { self.parked } else { self.idle };
-        (self.active << (quiet_rounds / ROUNDS_PER_DOUBLING).min(DOUBLINGS)).min(longest)
+        (self.active << (quiet_rounds / ROUNDS_PER_DOUBLING).min(POLL_DOUBLINGS)).min(longest)
     }
 }
 
@@ -291,7 +277,7 @@ impl Supervisor {
     /// lose: the rest is for those at home.
     fn until_paid(&self) -> u64 {
         let share = ROUNDS_PART * f64::from(self.page.max_slowdown) / 1e6;
-        ((self.mean_round_ns as f64 / share.max(1e-6)) as u64).min(POLL_RARELY_NS)
+        ((self.mean_round_ns as f64 / share.max(1e-6)) as u64).min(POLL_UNPAID_MOST_NS)
     }
 
     /// Scavengers end with their launcher, but not while they are aboard: their contexts leave the
@@ -372,6 +358,6 @@ mod tests {
         let after = |rounds| PollIntervals::DEFAULT.after(rounds, false);
         assert_eq!((after(0), after(7), after(8), after(16)), (50_000, 50_000, 100_000, 200_000));
         assert_eq!((after(1000), after(u32::MAX)), (POLL_IDLE_NS, POLL_IDLE_NS));
-        assert_eq!(PollIntervals::DEFAULT.after(1000, true), POLL_PARKED_NS);
+        assert_eq!(PollIntervals::DEFAULT.after(1000, true), POLL_SHARED_CPU_NS);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::layout::area::{Area, kind};
 use crate::layout::region::Region;
+use crate::supervisor::figures::POLL_RARELY_NS;
 use crate::sys::cpus::Cpus;
 use crate::sys::decimal::decimal;
 use crate::sys::{self, PollFd};
@@ -16,8 +17,6 @@ const POLLIN: i16 = 1;
 pub(crate) const ASLEEP: u32 = 1;
 pub(crate) const IN_HANDLER: u32 = 2;
 pub(crate) const STOPPED: u32 = 3;
-/// Between two questions about what no descriptor tells.
-const POLL_RARELY_NS: u64 = 50_000_000;
 
 /// Descriptors that are not kept for threads.
 pub(crate) const SPARE: i32 = 16;

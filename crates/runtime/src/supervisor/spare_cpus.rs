@@ -4,15 +4,11 @@
 
 use crate::layout::area::{Area, kind};
 use crate::layout::context::state;
+use crate::supervisor::figures::{CPU_IDLE_NS, NEXT_FOR_CPU_NS};
 use crate::supervisor::{RoundCensus, Supervisor};
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::trip;
-
-/// A CPU without work for this long is idle.
-const IDLE_NS: u64 = 20_000_000;
-/// One guest goes home in this time at most: should others have that CPU, it soon comes back.
-const NEXT_NS: u64 = 1_000_000_000;
 
 /// What the supervisor knows of CPUs without a thread of the primary. Pure.
 #[derive(Clone, Copy, Default)]
@@ -34,7 +30,8 @@ impl SpareCpus {
             return false;
         }
         let since = *self.idle_since.get_or_insert(now);
-        let goes = now.saturating_sub(since) >= IDLE_NS && now.saturating_sub(self.sent_home_at) >= NEXT_NS;
+        let goes = now.saturating_sub(since) >= CPU_IDLE_NS
+            && now.saturating_sub(self.sent_home_at) >= NEXT_FOR_CPU_NS;
         if goes {
             (self.idle_since, self.sent_home_at) = (None, now);
         }

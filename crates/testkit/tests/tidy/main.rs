@@ -7,6 +7,7 @@
 mod columns;
 mod commits;
 mod cycles;
+mod figures;
 mod item_docs;
 mod links;
 mod map;

@@ -4,6 +4,7 @@
 use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
+use crate::supervisor::figures::{AWAY_NS, PARKED_WAIT_NS, POLL_HOME_NS, STARVING_SHARE};
 use crate::supervisor::gauges;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
@@ -13,17 +14,6 @@ use crate::sys::cpus::Cpus;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::{SCAVENGERS, trip};
-
-/// A parked context that no primary takes goes home again after this.
-const PARKED_WAIT_NS: u64 = 2_000_000;
-/// The time between two polls whether a thread at home gets a processor.
-const STARVING_POLL_NS: u64 = 20_000_000;
-/// It starves below this share of the time.
-const STARVING_SHARE: f64 = 0.5;
-/// Longer than any time between two such looks.
-const AWAY_NS: u64 = 100_000_000;
-/// Between two polls of a thread at home: whether it lives.
-const POLL_HOME_NS: u64 = 20_000_000;
 
 /// A context leaves its primary: accounts for its time aboard.
 pub(crate) fn off(guest: &Context, now: u64) {
@@ -116,7 +106,7 @@ impl Supervisor {
     fn starves(&self, area: &'static Area) -> bool {
         let words = &area.supervisor;
         let gone = self.now.saturating_sub(words.home_ran_at.load(Relaxed));
-        if gone >= STARVING_POLL_NS {
+        if gone >= POLL_HOME_NS {
             let has_work = Processes::activity(area) == ThreadActivity::Awake;
             let ran = Processes::cpu_time(area).map(|time| time.ns);
             words.home_ran_at.store(self.now, Relaxed);
@@ -169,7 +159,7 @@ impl Supervisor {
                 // It is there for what others leave of a processor, and content with that.
                 if starves && !stays {
                     self.starving.add(area.supervisor.cpu.load(Relaxed));
-                    self.wake_at = self.wake_at.min(self.now + STARVING_POLL_NS);
+                    self.wake_at = self.wake_at.min(self.now + POLL_HOME_NS);
                 }
                 let banned = stays || Bans::of(area).hold(self.now) || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {

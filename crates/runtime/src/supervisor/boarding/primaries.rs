@@ -3,6 +3,9 @@
 use crate::layout::area::{Area, kind, lock};
 use crate::layout::context::state;
 use crate::layout::page;
+use crate::supervisor::figures::{
+    AFTER_SLEEP_NS, BEFORE_ITS_END_NS, LONG_SLICE_WAIT_NS, POLL_RARELY_NS, POLL_THREAD_NS,
+};
 use crate::supervisor::processes::{ASLEEP, IN_HANDLER, Processes, STOPPED, ThreadActivity};
 use crate::supervisor::{Supervisor, strip};
 use crate::switching::loan_words::{LONG_SLICE_NS, SLICE_NS};
@@ -11,17 +14,6 @@ use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::fence;
 use runtime_abi::control::trip;
-
-/// Between two polls of whether a thread sleeps.
-const POLL_THREAD_NS: u64 = 1_000_000;
-/// Between two looks at which system calls a thread may make.
-const LOOK_FOR_FILTERS_NS: u64 = 50_000_000;
-/// Short slices are lent after this long without one.
-const LONG_SLICE_WAIT_NS: u64 = 50_000_000;
-/// So long before a slice is over the supervisor wakes, to switch yields off.
-const BEFORE_ITS_END_NS: u64 = 20_000;
-/// A thread that slept takes no guests for this long.
-const AFTER_SLEEP_NS: u64 = 2_000_000;
 
 impl Supervisor {
     /// Polls all threads, and takes the guests of those that sleep or are gone. Returns how many
@@ -96,7 +88,7 @@ impl Supervisor {
     /// on.
     fn look_for_filters(&self, area: &Area) {
         let words = &area.supervisor;
-        let looked = self.now.saturating_sub(words.filters_at.load(Relaxed)) < LOOK_FOR_FILTERS_NS;
+        let looked = self.now.saturating_sub(words.filters_at.load(Relaxed)) < POLL_RARELY_NS;
         if looked || self.region.sandboxed.load(Relaxed) != 0 {
             return;
         }

@@ -14,23 +14,13 @@ use crate::mappings::ScavengerMappings;
 use crate::mappings::maps;
 use crate::mappings::spans::FileSpans;
 use crate::supervisor::Supervisor;
+use crate::supervisor::figures::{
+    SEARCH_EVERY_MOST_NS, SEARCH_EVERY_NS, SEARCHES, UNMAP_LEAST, UNMAP_PIECES, UNMAP_ROUND_NS,
+};
 use crate::sys;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use runtime_abi::control::SCAVENGERS;
 
-/// Between two searches for vfork children, of which [`SEARCHES`] must find none.
-const SEARCH_EVERY_NS: u64 = 100_000_000;
-/// While there are some, the interval doubles up to this.
-const SEARCH_EVERY_MOST_NS: u64 = 5_000_000_000;
-/// Searches in a row that find none.
-const SEARCHES: u32 = 2;
-/// Unmapping takes this much of a round at most: meanwhile the supervisor does nothing else.
-const UNMAP_ROUND_NS: u64 = 1_000_000;
-/// Bytes unmapped by one call at least; it adapts so that a call, in which no thread can map
-/// anything, takes about a quarter of that.
-const UNMAP_LEAST: usize = 1 << 20;
-/// Pieces of memory that are known at a time.
-const PIECES: usize = 64;
 /// An address behind all others.
 const END: usize = usize::MAX;
 
@@ -50,7 +40,7 @@ enum CleanupStep {
 pub(crate) struct Cleanup {
     steps: [CleanupStep; SCAVENGERS],
     /// Of one scavenger at a time.
-    pieces: [(usize, usize); PIECES],
+    pieces: [(usize, usize); UNMAP_PIECES],
     known: usize,
     at_once: usize,
 }
@@ -58,7 +48,7 @@ pub(crate) struct Cleanup {
 impl Cleanup {
     pub(crate) const NONE: Self = Self {
         steps: [CleanupStep::Lives; SCAVENGERS],
-        pieces: [(0, 0); PIECES],
+        pieces: [(0, 0); UNMAP_PIECES],
         known: 0,
         at_once: UNMAP_LEAST,
     };
@@ -181,7 +171,7 @@ impl Supervisor {
         let mut next = from;
         maps::each(|line| {
             let marked = own.marks(index as u32, line);
-            while *known < PIECES - 1 {
+            while *known < UNMAP_PIECES - 1 {
                 let first = line.start.max(next);
                 let part = if marked {
                     (first < line.end).then_some((first, line.end))
@@ -198,7 +188,7 @@ impl Supervisor {
                 }
             }
         });
-        if *known < PIECES - 1 { END } else { next }
+        if *known < UNMAP_PIECES - 1 { END } else { next }
     }
 
     fn unmap_the_list(&self, index: usize) {

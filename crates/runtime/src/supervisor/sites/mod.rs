@@ -9,20 +9,12 @@ pub(crate) mod switches;
 
 use crate::layout::page;
 use crate::supervisor::Supervisor;
+use crate::supervisor::figures::{
+    JUDGE_EVERY_NS, PAYING_LEAST, PAYING_PART, SITE_OFF_DOUBLINGS, SITE_OFF_NS,
+};
 use crate::supervisor::sites::switches::{SwitchedYield, YieldSwitches};
 use core::sync::atomic::Ordering::Relaxed;
 use runtime_abi::control::{Control, SITES, SiteRow, loses, site_rows};
-
-/// Between two judgements.
-const JUDGE_EVERY_NS: u64 = 100_000_000;
-/// Sites are switched off only if one outcome in this many is of sites that pay.
-const PAYING_PART: u64 = 16;
-/// At least this many outcomes must be of sites that pay.
-const PAYING_LEAST: u64 = 100;
-/// A site is off this long at first.
-const OFF_NS: u64 = 2_000_000_000;
-/// That time doubles this often.
-const DOUBLINGS: u32 = 5;
 
 /// The outcomes counted at a yield; its row is found by the address behind the yield.
 fn row_of(page: &'static Control, of: &SwitchedYield) -> Option<&'static SiteRow> {
@@ -82,7 +74,7 @@ fn judge(switches: &mut YieldSwitches, page: &'static Control, now: u64, all_on:
         let of = &mut switches.yields[index];
         if of.off_until == 0 && judged(page, of).is_some_and(|(_, loses)| loses) {
             of.off_since = now;
-            of.off_until = now + (OFF_NS << of.times.min(DOUBLINGS));
+            of.off_until = now + (SITE_OFF_NS << of.times.min(SITE_OFF_DOUBLINGS));
             of.times += 1;
             if let Some(row) = row_of(page, of) {
                 page::add(&row.offs, 1);

@@ -12,26 +12,13 @@
 //! ([`super`]).
 
 use crate::layout::page;
+use crate::supervisor::figures::{AT_ONCE_LEAST, LINGER_NS, LINGER_SHARED_CPU, LINGER_TIMES};
 use crate::sys;
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, fence};
 use runtime_abi::control::{Control, ON, SwitchRow};
 
-/// Without guests for this long, and for a number of times what switching took, yields are switched
-/// off.
-const LINGER_NS: u64 = 2_000_000;
-/// That number where the supervisor has a CPU of its own.
-const LINGER_OWN_CPU: u64 = 10;
-/// The same where switching takes the primary's CPU time: thousands of yields, one by one, take
-/// some ten milliseconds, and would cost the primary a fifth of its pace while no guest is there.
-const LINGER_SHARED_CPU: u64 = 100;
-/// Where a thread was only awaited at a yield, once, for this many times what switching took. Loans
-/// come a thousand times a second, and a program that runs ahead of its misses loses by each yield,
-/// guest or not: a hash join whose yields were on from loan to loan took twice its time.
-const LINGER_AWAITED: u64 = 10;
-/// From this many yields of a file on they are written at once.
-const AT_ONCE_LEAST: usize = 8;
 const PAGE: usize = 4096;
 const RUN: usize = sys::PROT_READ | sys::PROT_EXEC;
 
@@ -93,9 +80,9 @@ struct Linger {
 impl Linger {
     /// Until when they stay on.
     fn until(&self) -> u64 {
-        let times = if self.own_cpu { LINGER_OWN_CPU } else { LINGER_SHARED_CPU };
+        let times = if self.own_cpu { LINGER_TIMES } else { LINGER_SHARED_CPU };
         let needed = self.needed_at + LINGER_NS.max(times * self.took);
-        needed.max(self.awaited_at + LINGER_AWAITED * self.took)
+        needed.max(self.awaited_at + LINGER_TIMES * self.took)
     }
 
     /// Whether they are to be on now, given whether they are, whether guests need them, and whether

@@ -9,31 +9,11 @@
 //! Paces differ by some percent from one sample to the next, so a share counts only as far as all
 //! recoveries together show it: what may as well be chance is not held against guests.
 
-/// How long a recovery is.
-const RECOVERY_NS: u64 = 100_000_000;
-/// The primary is sampled after each such part of a recovery.
-pub(crate) const STEP_NS: u64 = 4_000_000;
-/// The first recovery after guests came aboard for the first time.
-const FIRST_AFTER_NS: u64 = 250_000_000;
-/// The interval between recoveries is four times as long each time, up to this: then they take a
-/// fortieth of the time.
-const INTERVAL_MOST_NS: u64 = 4_000_000_000;
-/// Recoveries are rarer by this factor where guests may cost what they like, and only the run
-/// record has a use for them.
-const UNBOUNDED_FACTOR: u64 = 32;
-/// After guests left, the primary is taken to be short of its caches for this long.
-pub(crate) const CACHES_SHORT_NS: u64 = RECOVERY_NS / 2;
-/// Samples needed after [`CACHES_SHORT_NS`].
-const SAMPLES_LEAST: u32 = 3;
-/// Solo samples needed before the recovery, to compare with.
-const SOLO_SAMPLES_LEAST: u32 = 4;
-/// A kept share outside of this range says that the program has turned to other work meanwhile.
-const SAME_WORK_LEAST: f64 = 0.05;
-const SAME_WORK_MOST: f64 = 1.2;
-/// Below this kept share guests displaced what the primary had in its caches.
-const CERTAINLY_LOST: f64 = 0.8;
-/// The mean is of about this many recoveries, the latest.
-const REMEMBERED: f64 = 8.0;
+use crate::supervisor::figures::{
+    CACHES_SHORT_NS, CERTAINLY_LOST, ERROR_OF_ONE_RECOVERY, RECOVERIES_REMEMBERED, RECOVERY_FIRST_NS,
+    RECOVERY_INTERVAL_MOST_NS, RECOVERY_NS, RECOVERY_SAMPLES_LEAST, RECOVERY_SOLO_SAMPLES_LEAST,
+    RECOVERY_STEP_NS, SAME_WORK_LEAST, SAME_WORK_MOST, UNBOUNDED_RECOVERIES_FACTOR,
+};
 
 /// Zero is one that has not begun.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,19 +43,20 @@ impl CacheRecovery {
     /// Guests come for the first time, or the primary turns to other work. `unbounded`: they may
     /// cost what they like.
     pub(crate) fn begin_anew(now: u64, unbounded: bool) -> Self {
-        let factor = if unbounded { UNBOUNDED_FACTOR } else { 1 };
-        let (every, longest) = (factor * FIRST_AFTER_NS, factor * INTERVAL_MOST_NS);
+        let factor = if unbounded { UNBOUNDED_RECOVERIES_FACTOR } else { 1 };
+        let (every, longest) = (factor * RECOVERY_FIRST_NS, factor * RECOVERY_INTERVAL_MOST_NS);
         Self { due: now + every, every, longest, ..Self::default() }
     }
 
     /// Adds a solo sample at the beginning of a guest phase: ticks for a yield.
     pub(crate) fn add_solo_sample(&mut self, ticks: f64) {
         self.solo_samples += 1;
-        self.before += (ticks - self.before) * (1.0 / f64::from(self.solo_samples)).max(1.0 / REMEMBERED);
+        self.before +=
+            (ticks - self.before) * (1.0 / f64::from(self.solo_samples)).max(1.0 / RECOVERIES_REMEMBERED);
     }
 
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.every > 0 && now >= self.due && self.solo_samples >= SOLO_SAMPLES_LEAST
+        self.every > 0 && now >= self.due && self.solo_samples >= RECOVERY_SOLO_SAMPLES_LEAST
     }
 
     /// A solo sample is much slower than those before, of `ticks` for a yield: a recovery tells
@@ -85,8 +66,8 @@ impl CacheRecovery {
     pub(crate) fn ask(&mut self, now: u64, ticks: f64) -> bool {
         let may = now >= self.asks_from;
         if may {
-            (self.solo_samples, self.before) = (SOLO_SAMPLES_LEAST, ticks);
-            self.asks_every = (2 * self.asks_every).clamp(FIRST_AFTER_NS, INTERVAL_MOST_NS);
+            (self.solo_samples, self.before) = (RECOVERY_SOLO_SAMPLES_LEAST, ticks);
+            self.asks_every = (2 * self.asks_every).clamp(RECOVERY_FIRST_NS, RECOVERY_INTERVAL_MOST_NS);
             self.asks_from = now + self.asks_every;
         }
         may
@@ -106,7 +87,7 @@ impl CacheRecovery {
         if now < self.began + RECOVERY_NS {
             return false;
         }
-        if self.samples >= SAMPLES_LEAST {
+        if self.samples >= RECOVERY_SAMPLES_LEAST {
             self.learn(self.sum / f64::from(self.samples) / self.before);
         }
         self.put_off(now);
@@ -129,7 +110,7 @@ impl CacheRecovery {
             (self.asks_from, self.asks_every) = (0, 0);
         }
         self.recoveries += 1.0;
-        let weight = (1.0 / self.recoveries).max(1.0 / REMEMBERED);
+        let weight = (1.0 / self.recoveries).max(1.0 / RECOVERIES_REMEMBERED);
         let away = kept - self.mean;
         self.mean += away * weight;
         self.square += (away * away * (1.0 - weight) - self.square) * weight;
@@ -138,13 +119,11 @@ impl CacheRecovery {
     /// The share of its pace that the primary keeps in solo samples a moment after guests; 1 where
     /// nothing else is certain.
     pub(crate) fn kept(&self) -> f64 {
-        /// The error of a single recovery.
-        const ERROR_OF_ONE: f64 = 0.1;
         if self.recoveries < 1.0 {
             return 1.0;
         }
-        let many = self.recoveries.min(REMEMBERED);
-        let error = if many < 2.0 { ERROR_OF_ONE } else { root(self.square / (many - 1.0)) };
+        let many = self.recoveries.min(RECOVERIES_REMEMBERED);
+        let error = if many < 2.0 { ERROR_OF_ONE_RECOVERY } else { root(self.square / (many - 1.0)) };
         (self.mean + error).clamp(SAME_WORK_LEAST, 1.0)
     }
 }
@@ -178,7 +157,7 @@ mod tests {
                 recovery.begin(now);
                 let began = now;
                 loop {
-                    now += STEP_NS;
+                    now += RECOVERY_STEP_NS;
                     let back = (now - began) as f64 / (RECOVERY_NS / 2) as f64;
                     let ticks = 100.0 * (1.0 - (1.0 - kept(now as f64 / 1e9)) * back.min(1.0));
                     if recovery.add_sample(now, Some(look(ticks))) {
@@ -210,7 +189,7 @@ mod tests {
     fn few_looks_that_take_long_tell_as_well() {
         let mut recovery = CacheRecovery::begin_anew(1, false);
         for began in (1..9).map(|recovery| recovery * 1_000_000_000) {
-            (0..SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(125.0));
+            (0..RECOVERY_SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(125.0));
             recovery.begin(began);
             // As of one that naps.
             let look = |recovery: &mut CacheRecovery, after: u64| {
@@ -248,13 +227,13 @@ mod tests {
     #[test]
     fn recoveries_put_off_by_sleep_are_as_seldom() {
         let mut recovery = CacheRecovery::begin_anew(1, false);
-        (0..SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(100.0));
+        (0..RECOVERY_SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(100.0));
         let (mut now, mut recoveries) = (1, 0);
         while now < 10_000_000_000 {
             now += 5_000_000;
             if recovery.is_due(now) {
                 recovery.begin(now);
-                recovery.put_off(now + STEP_NS);
+                recovery.put_off(now + RECOVERY_STEP_NS);
                 recoveries += 1;
             }
         }
@@ -283,9 +262,9 @@ mod tests {
     #[test]
     fn other_work_tells_nothing() {
         let mut recovery = CacheRecovery::begin_anew(1, false);
-        (0..SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(100.0));
+        (0..RECOVERY_SOLO_SAMPLES_LEAST).for_each(|_| recovery.add_solo_sample(100.0));
         recovery.begin(1);
-        assert!((13..25).all(|at| !recovery.add_sample(at * STEP_NS, Some(2.0))));
+        assert!((13..25).all(|at| !recovery.add_sample(at * RECOVERY_STEP_NS, Some(2.0))));
         assert!(recovery.add_sample(1 + RECOVERY_NS, Some(2.0)));
         assert_eq!((recovery.kept(), recovery.is_due(u64::MAX)), (1.0, false));
     }

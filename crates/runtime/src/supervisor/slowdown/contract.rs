@@ -14,26 +14,11 @@
 //! Example, with 5 % allowed: the share is 0.9 * 0.05 / (1 + 0.9 * 0.05) = 4.3 %. Four guests that
 //! cost 6 % are worth 4 * 4.3 / 6 = 2.9, three that cost 4 % are worth 3: the ring has three.
 
+use crate::supervisor::figures::{
+    ALLOWS_ALL, COST_KNOWN_FOR_NS, COST_SAMPLES, CREDIT_NS, FIRST_NEEDS_NS, PHASE_LEAST_NS, TRIES_EVERY,
+    TRIES_UP, USED_PART,
+};
 use runtime_abi::control::SCAVENGERS;
-
-/// Of the slowdown that was asked for, this part is used; the rest is for what is not measured.
-const USED_PART: f64 = 0.9;
-/// Where a larger share may be lost, nothing follows from samples.
-const ALLOWS_ALL: f64 = 0.75;
-/// Credit is limited to what this time gives: what was not lost long ago may not be lost now.
-const CREDIT_NS: f64 = 1e9;
-/// The credit that the first phase needs: half a millisecond, should it cost all of its time.
-const FIRST_NEEDS_NS: f64 = 5e5;
-/// A later phase has credit for this long: guests and primary cost each other more in the first
-/// milliseconds.
-const PHASE_LEAST_NS: f64 = 16e6;
-/// A cost of which there was no sample for this long is not known any more.
-const KNOWN_FOR_NS: u64 = 2_000_000_000;
-/// The mean of a cost is of about this many samples.
-const SAMPLES: u32 = 8;
-/// One phase of this many has a shorter ring, and one a longer one.
-const TRIES_EVERY: u32 = 16;
-const TRIES_UP: u32 = TRIES_EVERY / 2;
 
 /// What a ring of one length costs, as a share of the time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,13 +33,13 @@ impl Cost {
         if !self.is_known(now) {
             self.samples = 0;
         }
-        self.samples = (self.samples + 1).min(SAMPLES);
+        self.samples = (self.samples + 1).min(COST_SAMPLES);
         self.mean += (lost - self.mean) / f64::from(self.samples);
         self.at = now;
     }
 
     fn is_known(&self, now: u64) -> bool {
-        self.samples > 0 && now.saturating_sub(self.at) <= KNOWN_FOR_NS
+        self.samples > 0 && now.saturating_sub(self.at) <= COST_KNOWN_FOR_NS
     }
 }
 

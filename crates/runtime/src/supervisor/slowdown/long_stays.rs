@@ -8,18 +8,10 @@ use super::sampler::{SampleStep, ThreadPace};
 use crate::counting::count::{self, row};
 use crate::layout::area::{Area, kind};
 use crate::layout::context::state;
+use crate::supervisor::figures::{BAN_MOST_NS, BAN_NS, FORGIVEN_AFTER_BANS, TOO_LONG};
 use crate::switching::ring;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
-
-/// The first ban of a guest.
-const BAN_NS: u64 = 100_000_000;
-/// The longest ban: bans double up to it.
-const BAN_MOST_NS: u64 = 5_000_000_000;
-/// A guest without an offence for this many times its last ban has one offence less.
-const FORGIVEN_AFTER_BANS: u64 = 2;
-/// Stays of one guest beyond the limit, of [`count::SAMPLES`] samples, that are no accident.
-const TOO_LONG: usize = 3;
 
 /// The ban after this many offences.
 fn ban_ns(times: u32) -> u64 {

@@ -25,7 +25,7 @@
 
 mod guest_sample;
 
-use super::cache_recovery::{self, CacheRecovery};
+use super::cache_recovery::CacheRecovery;
 use super::contract::Contract;
 use super::samples::{self, PaceMean};
 use super::solo_pace::SoloPace;
@@ -33,35 +33,14 @@ use crate::counting::count::{ALONE, COUNTING, GUESTS, row};
 use crate::layout::area::{Area, closed};
 use crate::layout::page;
 use crate::supervisor::Supervisor;
+use crate::supervisor::figures::{
+    CACHES_SETTLE_NS, CACHES_SHORT_NS, GIVE_UP_NS, GUEST_PHASE_NS, GUEST_SAMPLE_EVERY_NS, POLL_SAMPLE_NS,
+    POLL_SAMPLE_SHARED_CPU_NS, POLL_THREAD_NS, RECOVERY_STEP_NS, UNBOUNDED_PHASES_FACTOR, WAIT_ABOARD_NS,
+    WAIT_ABOARD_SHARED_CPU_NS,
+};
 use crate::switching::{loan_words, ring};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use runtime_abi::control::{AreaRow, Control};
-
-/// Solo, until caches are nearly the primary's again.
-const CACHES_SETTLE_NS: u64 = 300_000;
-/// A sample is given up after this.
-pub(crate) const GIVE_UP_NS: u64 = 4_000_000;
-/// The first sample with guests, after the solo sample.
-const FIRST_GUEST_SAMPLE_NS: u64 = 1_000_000;
-/// Between two samples with guests.
-const GUEST_SAMPLE_EVERY_NS: u64 = 5_000_000;
-/// The longest guest phase.
-const GUEST_PHASE_NS: u64 = 64_000_000;
-/// Guest phases are longer by this factor where guests may cost what they like.
-const UNBOUNDED_FACTOR: u64 = 16;
-/// Guests that wait for credit longer than this go home.
-const WAIT_ABOARD_NS: u64 = 5_000_000;
-/// The same where they would have no CPU at home.
-const WAIT_ABOARD_SHARED_CPU_NS: u64 = 500_000_000;
-/// The most doubt about a lost share: where paces differ by much more, the program has turned to
-/// other work.
-pub(crate) const MOST_DOUBT: f64 = 0.25;
-/// Between two polls of a sample under way, where the supervisor has a CPU of its own.
-const POLL_SAMPLE_NS: u64 = 100_000;
-/// The same where it takes the primary's.
-const POLL_SAMPLE_SHARED_CPU_NS: u64 = 300_000;
-/// Between two polls for credit.
-const POLL_CREDIT_NS: u64 = 1_000_000;
 
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -238,7 +217,7 @@ impl ThreadPace {
             // A guest that boards is seen in the same round.
             Phase::Solo if guests == 0 => u64::MAX,
             Phase::SoloSample | Phase::GuestSample | Phase::RecoverySample => now + soon,
-            Phase::Solo => self.until.max(now + POLL_CREDIT_NS),
+            Phase::Solo => self.until.max(now + POLL_THREAD_NS),
             Phase::Guests | Phase::Recovery => self.until,
         }
     }
@@ -345,14 +324,14 @@ impl SampleStep {
                     // The next sample begins anew: with the caches back, and this work.
                     (pace.caches_short_ns, pace.solo) = (0.0, SoloPace::default());
                     let kept = pace.recovery.kept();
-                    pace.contract.owes((1.0 - kept) * cache_recovery::CACHES_SHORT_NS as f64);
+                    pace.contract.owes((1.0 - kept) * CACHES_SHORT_NS as f64);
                 } else {
                     self.rest(pace);
                 }
             }
             Phase::GuestSample if counted || given_up => self.looked(pace, region),
             Phase::Guests if self.now >= pace.until => {
-                let factor = if pace.contract.allows_all() { UNBOUNDED_FACTOR } else { 1 };
+                let factor = if pace.contract.allows_all() { UNBOUNDED_PHASES_FACTOR } else { 1 };
                 if self.now.saturating_sub(pace.phase_began) > factor * GUEST_PHASE_NS {
                     self.leave_alone(pace);
                 } else if guests == 0 {
@@ -375,7 +354,7 @@ impl SampleStep {
     fn rest(&self, pace: &mut ThreadPace) {
         self.order(pace, ALONE);
         pace.phase = Phase::Recovery;
-        pace.until = self.now + cache_recovery::STEP_NS;
+        pace.until = self.now + RECOVERY_STEP_NS;
     }
 
     /// Orders a sample with guests.
@@ -393,7 +372,7 @@ impl SampleStep {
 
     pub(crate) fn leave_alone(&self, pace: &mut ThreadPace) {
         (pace.phase_ns, pace.phase_lost_ns) = (0.0, 0.0);
-        pace.caches_short_ns = cache_recovery::CACHES_SHORT_NS as f64;
+        pace.caches_short_ns = CACHES_SHORT_NS as f64;
         self.order(pace, ALONE);
         pace.phase = Phase::Solo;
         pace.until = self.now + CACHES_SETTLE_NS;

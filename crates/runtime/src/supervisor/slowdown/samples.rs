@@ -1,6 +1,7 @@
 //! The samples of one stage of counting, put together into a mean pace.
 
 use crate::counting::count;
+use crate::supervisor::figures::{TAIL_IS_IDLE, TAIL_MAY_BE_IDLE};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -12,12 +13,6 @@ pub(crate) struct PaceMean {
     /// The distance between the median of the earlier half and that of all.
     pub(crate) error: f64,
 }
-
-/// Where the mean of all samples is this many times the mean of the lower three quarters, the tail
-/// may be idle time.
-const TAIL_MAY_BE_IDLE: f64 = 1.2;
-/// From this ratio on the tail is idle time.
-const TAIL_IS_IDLE: f64 = 1.5;
 
 impl PaceMean {
     /// How likely it is, from 0 to 1, that idle times are in it: samples that differ for other

@@ -2,12 +2,7 @@
 //! by itself, and wakes for requests that wait for it: it takes no guests, and scavengers run at
 //! home meanwhile, when it sleeps. Pure: what was seen in, a share out.
 
-/// The share is of about this much time.
-const MEMORY_NS: f64 = 250e6;
-/// A thread that sleeps for a larger share takes no guests.
-const TAKES_GUESTS_BELOW: f64 = 0.05;
-/// One that did not sleep for this long computes, whatever it did before.
-const COMPUTES_NS: u64 = 50_000_000;
+use crate::supervisor::figures::{COMPUTES_NS, SLEEP_SHARE_OF_NS, SLEEPS_FROM_SHARE};
 
 /// Zero is a thread of which nothing is known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,14 +24,14 @@ impl SleepShare {
         }
         let passed = now.saturating_sub(core::mem::replace(&mut self.at, now)) as f64;
         let seen = f64::from(u8::from(asleep));
-        self.share += (seen - self.share) * (passed / MEMORY_NS).min(1.0);
+        self.share += (seen - self.share) * (passed / SLEEP_SHARE_OF_NS).min(1.0);
         if now.saturating_sub(self.slept_at) >= COMPUTES_NS {
             self.share = 0.0;
         }
     }
 
     pub(crate) fn takes_guests(&self) -> bool {
-        self.share < TAKES_GUESTS_BELOW
+        self.share < SLEEPS_FROM_SHARE
     }
 }
 

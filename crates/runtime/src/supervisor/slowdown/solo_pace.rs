@@ -7,13 +7,7 @@
 //! differs by far: then the thread has turned to other work.
 
 use super::samples::PaceMean;
-
-/// Samples that differ by a larger share are of other work.
-const OTHER_WORK: f64 = 0.3;
-/// A sample that takes this many times as long is no chance.
-const FAR_SLOWER: f64 = 2.0;
-/// The weight of the latest sample in the mean.
-const LATEST_WEIGHT: f64 = 0.25;
+use crate::supervisor::figures::{FAR_SLOWER, LATEST_WEIGHT, OTHER_WORK};
 
 /// Zero is one that has not begun.
 #[derive(Clone, Copy, Default)]

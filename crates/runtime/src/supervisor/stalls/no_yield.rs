@@ -11,6 +11,9 @@ use crate::layout::area::{Area, kind, lock};
 use crate::layout::context::state;
 use crate::layout::page;
 use crate::supervisor::Supervisor;
+use crate::supervisor::figures::{
+    AFTER_ELAPSED_NS, HOOK_AFTER_CPU_NS, NO_GUESTS_MOST_NS, NO_GUESTS_NS, TAKE_AFTER_CPU_NS, YIELDS_AGAIN,
+};
 use crate::supervisor::processes::CpuTime;
 use crate::supervisor::processes::STOPPED;
 use crate::switching::redirect;
@@ -19,20 +22,6 @@ use crate::sys;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use runtime_abi::control::trip;
-
-/// A thread without a yield for this much CPU time is hooked. A hypervisor's steal counts as CPU
-/// time, too, and takes some milliseconds at once.
-const HOOK_AFTER_CPU_NS: u64 = 4_000_000;
-/// Hooked, and without a yield for this much CPU time, it loses its guests.
-const TAKE_AFTER_CPU_NS: u64 = 20_000_000;
-/// The same of elapsed time, where the kernel does not tell CPU time.
-const AFTER_ELAPSED_NS: u64 = 100_000_000;
-/// It gets no guests for this long after that.
-const NO_GUESTS_NS: u64 = 4_000_000;
-/// That time doubles up to this where it happens again and again.
-const NO_GUESTS_MOST_NS: u64 = 512_000_000;
-/// This many yields between two polls say that it comes to yields for good.
-const YIELDS_AGAIN: u64 = 64;
 
 /// What a poll found of a thread.
 #[derive(Clone, Copy, Default)]

@@ -1,9 +1,10 @@
 //! What a sample with guests says about their cost, and what follows: charge, ring length, bans,
 //! and the sums of the run record.
 
-use super::{FIRST_GUEST_SAMPLE_NS, GUEST_SAMPLE_EVERY_NS, MOST_DOUBT, Phase, SampleStep, ThreadPace};
+use super::{Phase, SampleStep, ThreadPace};
 use crate::counting::count::{self, row};
 use crate::layout::page;
+use crate::supervisor::figures::{FIRST_GUEST_SAMPLE_NS, GUEST_SAMPLE_EVERY_NS, MOST_DOUBT};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 impl SampleStep {
