@@ -155,7 +155,10 @@ fn programs_that_take_long_to_rewrite_run_as_they_are() {
     let too_long = ["--program-time", "0s", "--choose", "every-load"];
     let (rewritten, beside, said) = run(&too_long, "./p guest");
     assert_eq!(rewritten, [false, false]);
-    assert!(beside.is_some_and(|why| why.contains("--program-time")) && said.contains("(--dry-run)"), "{said}");
+    assert!(
+        beside.is_some_and(|why| why.contains("--program-time")) && said.contains("(--dry-run)"),
+        "{said}"
+    );
     // Once they are rewritten nothing takes long.
     let (rewritten, ..) = run(&["--choose", "every-load"], "./p guest");
     assert_eq!(rewritten, [true, true]);

@@ -271,8 +271,7 @@ fn a_scavenger_keeps_its_habits() {
 fn threads_of_scavengers_without_a_loader() {
     let place = place();
     assert!(place.compile("cc", "static", &["-static"]) && place.compile("cc", "bare", &["-static", "-s"]));
-    for (name, is_guest, gets_threads) in
-        [("p", true, true), ("static", false, true), ("bare", true, false)]
+    for (name, is_guest, gets_threads) in [("p", true, true), ("static", false, true), ("bare", true, false)]
     {
         let program = place.at(name).display().to_string();
         assert_eq!(ended(place.command(&program).arg("threads")).1, Some(0), "{name}");

@@ -9,8 +9,9 @@ use image::elf::symbols::Symbols;
 /// Why this program can be no guest, as far as its file tells.
 pub(super) fn why(image: &Image<'_>, has_loader: bool) -> Option<&'static str> {
     if !has_loader {
-        return starts_threads(image)
-            .then_some("it is linked statically and starts threads, which need a dynamic loader to be guests");
+        return starts_threads(image).then_some(
+            "it is linked statically and starts threads, which need a dynamic loader to be guests",
+        );
     }
     // It takes the end of the heap for its own, which belongs to the primary's malloc, and executes
     // itself again for addresses of its choice (GCL).

@@ -123,7 +123,8 @@ fn planned_files(
     let of_primary = inputs.iter().filter(|input| input.role == Role::Primary).count();
     for (done, at) in order.into_iter().enumerate() {
         if done == of_primary {
-            planning.against = known.and_then(|known| decide::reason_against(known, has_places(&files), guests > 0));
+            planning.against =
+                known.and_then(|known| decide::reason_against(known, has_places(&files), guests > 0));
             if planning.against.is_some() && !terms.wishes.explained {
                 break;
             }

@@ -12,7 +12,7 @@
 use crate::supervisor::figures::{
     CACHES_SHORT_NS, CERTAINLY_LOST, ERROR_OF_ONE_RECOVERY, RECOVERIES_REMEMBERED, RECOVERY_FIRST_NS,
     RECOVERY_INTERVAL_MOST_NS, RECOVERY_NS, RECOVERY_SAMPLES_LEAST, RECOVERY_SOLO_SAMPLES_LEAST,
-    RECOVERY_STEP_NS, SAME_WORK_LEAST, SAME_WORK_MOST, UNBOUNDED_RECOVERIES_FACTOR,
+    SAME_WORK_LEAST, SAME_WORK_MOST, UNBOUNDED_RECOVERIES_FACTOR,
 };
 
 /// Zero is one that has not begun.
@@ -140,6 +140,7 @@ fn root(of: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor::figures::RECOVERY_STEP_NS;
 
     /// Some seconds of a primary that keeps a share of its pace after guests, and whose samples
     /// differ by 4 %. Returns the time spent in recoveries.
