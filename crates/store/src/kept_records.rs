@@ -30,10 +30,7 @@ fn place<R: Record>(key: &str) -> Option<PathBuf> {
 }
 
 fn find_at<R: Record>(path: &Path) -> Option<Document<R>> {
-    let kept = fs::metadata(path).ok()?.modified().ok()?;
-    // A clock that was set back makes it of the future.
-    let age = SystemTime::now().duration_since(kept).unwrap_or_default();
-    if age > KEPT_FOR { None } else { records::read(path).ok() }
+    if directory::age(path)? > KEPT_FOR { None } else { records::read(path).ok() }
 }
 
 fn keep_at<R: Record>(path: &Path, document: &Document<R>) -> std::io::Result<()> {

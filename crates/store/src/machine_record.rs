@@ -8,7 +8,7 @@ use records::Document;
 use records::host::Host;
 use records::machine::Machine;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// What others on this machine have disturbed is measured again after this time, not at each
 /// harvest.
@@ -46,16 +46,10 @@ pub fn is_there() -> bool {
 /// was not measured lately either.
 pub fn short_is_missing(host: &Host) -> bool {
     short().is_none_or(|(path, record)| {
-        let lacks = || missing(&path, &record).is_some() && is_old(&path);
+        let is_old = || directory::age(&path).is_some_and(|age| age > MEASURED_AGAIN_AFTER);
+        let lacks = || missing(&path, &record).is_some() && is_old();
         processor(&record.body.host) != processor(host) || lacks()
     })
-}
-
-fn is_old(path: &Path) -> bool {
-    let written = std::fs::metadata(path).and_then(|file| file.modified());
-    // A clock that was set back makes it of the future.
-    let age = |written| SystemTime::now().duration_since(written).unwrap_or_default();
-    written.is_ok_and(|written| age(written) > MEASURED_AGAIN_AFTER)
 }
 
 /// What plans need and this record has not.

@@ -40,6 +40,13 @@ pub struct WantedScavenger {
     pub output: String,
 }
 
+impl WantedScavenger {
+    /// Whether it may be a guest of the primary; else it runs as it is beside it.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.program.as_it_is.is_none()
+    }
+}
+
 /// What a run record says of output that is discarded.
 pub const NO_OUTPUT: &str = "nowhere";
 
@@ -98,7 +105,7 @@ impl Participants {
 
     /// The scavengers that may be guests of the primary; others run as they are beside it.
     pub fn guests(&self) -> impl Iterator<Item = &WantedScavenger> {
-        self.scavengers.iter().filter(|scavenger| scavenger.program.as_it_is.is_none())
+        self.scavengers.iter().filter(|scavenger| scavenger.is_guest())
     }
 
     /// Scavengers of this file are no guests this time.
@@ -124,7 +131,7 @@ impl Participants {
             Wanted::All | Wanted::OfScavengers => Vec::new(),
             Wanted::Named(names) => names.clone(),
         };
-        let guests = self.scavengers.iter_mut().filter(|scavenger| scavenger.program.as_it_is.is_none());
+        let guests = self.scavengers.iter_mut().filter(|scavenger| scavenger.is_guest());
         let scavengers = guests.map(|scavenger| (&mut scavenger.program, Role::Scavenger));
         // Several copies of one program are linked alike.
         let mut known: Vec<(PathBuf, Role, Chosen)> = Vec::new();

@@ -131,8 +131,9 @@ fn planned_files(
         }
         let (input, file) = (&inputs[at], &mut files[at]);
         let is_enough = || !input.can_wait || time.is_enough_for(input.code_bytes());
-        let too_long = || if input.is_library { None } else { time.too_long_for(input.code_bytes()) };
-        if let (None, Some(why)) = (&file, too_long()) {
+        let is_own = file.is_none() && !input.is_library;
+        let too_long = is_own.then(|| time.too_long_for(input.code_bytes())).flatten();
+        if let Some(why) = too_long {
             if input.role == Role::Primary {
                 planning.against = Some(Against::Known(why));
                 break;

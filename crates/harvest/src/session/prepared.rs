@@ -150,7 +150,7 @@ impl Prepared {
             .participants
             .scavengers
             .iter()
-            .map(|it| it.program.as_it_is.is_some().then(|| Beside::start(it, cpus.as_deref())))
+            .map(|it| (!it.is_guest()).then(|| Beside::start(it, cpus.as_deref())))
             .collect();
         let outcome = running.wait(|snapshot| {
             // What cannot be seen now is seen at its end.
