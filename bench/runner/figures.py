@@ -23,7 +23,6 @@ def derived(seen, base, solo, hand):
         found["slower"] = 100 * (found["times as long"] - 1)
     if seen.get("told") is not None:
         found["told"] = 100 * seen["told"]
-    found["told ÷ counted"] = _over(seen.get("pace told"), found["work"])
     if None not in (found["pace"], found["work"]):
         found["all work"] = found["pace"] + found["work"]
     for name in ("p50", "p95", "p99"):
@@ -35,6 +34,22 @@ def derived(seen, base, solo, hand):
         found["cycles"] = base["hertz"] * (1 / everything - 1 / own)
     for name in ("apart", "waits"):
         found[name] = base.get(name)
+    return found
+
+
+def told_and_counted(seen, course):
+    """The pace that a harvest told of its scavenger, and that by its own count: the time that it takes
+    alone to come as far, over that of the run."""
+    told, wall = seen.get("told between"), seen.get("wall")
+    found = {"told between": "{:.3f} to {:.3f}".format(*told) if told else None}
+    alone = course.time_to(seen["done"]) if course and seen.get("done") else None
+    if not alone or not wall:
+        return found
+    low, high = (seconds / wall for seconds in alone)
+    found["counted"] = f"{low:.3f} to {high:.3f}"
+    # A count whose steps are too large for this tells nothing.
+    if high < 1.2 * low:
+        found["told ÷ counted"] = _over(seen.get("pace told"), (low + high) / 2)
     return found
 
 
