@@ -23,10 +23,11 @@ pub const VARIABLE: &str = "GLEANER_HEAP";
 pub const MEMORY_NAME: &str = "gleaner-heap";
 
 /// "GLHEAP" and the version of this layout.
-pub const MAGIC: u64 = 0x474c_4845_4150_0002;
+pub const MAGIC: u64 = 0x474c_4845_4150_0003;
 
 pub const SLOTS: u64 = 64 << 10;
-pub const STACKS: u32 = 128;
+/// As many as a program that begins comes to between two readings.
+pub const STACKS: u32 = 512;
 pub const STACK_BYTES: usize = 8 << 10;
 pub const MOST_RINGS: u32 = 4;
 /// The rate is looked at each time this number of records was written to a ring.

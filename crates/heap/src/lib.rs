@@ -30,11 +30,13 @@
 //! layout       the shared memory: header, rings of records, buffers for stacks
 //! record       an allocation or its end, written into a ring
 //! stack        registers and stack of an allocation whose calls are not known yet
-//! keys         calls that the profiler knows already
+//! calls        the calls that led to an allocation
+//! keys         those that the profiler knows already
 //! table        addresses that are recorded though their page is not chosen
 //! arena        memory for what the loader allocates before the next `malloc` is known
 //! probe        a load's address and the time that it takes, just before the program executes it
 //! traps        the signal of probes; the program's own handler for it
+//! look_up      functions of other libraries, by their names
 //! next         the functions behind ours
 //! interpose    the functions that programs call
 //! areas        those of them that map memory
@@ -62,6 +64,8 @@ extern crate core;
 mod areas;
 #[cfg(not(traces))]
 mod arena;
+#[cfg(not(any(changes, traces)))]
+mod calls;
 #[cfg(any(not(freestanding), changes))]
 pub mod changes;
 #[cfg(not(any(changes, traces)))]
@@ -78,6 +82,7 @@ mod keys;
 pub mod layout;
 #[cfg(not(freestanding))]
 pub mod library;
+mod look_up;
 #[cfg(freestanding)]
 mod next;
 #[cfg(not(any(changes, traces)))]

@@ -1,6 +1,7 @@
 //! The functions behind ours: those that would be called without this library. They are looked up
 //! at the first call of any of them, which comes from the dynamic loader itself.
 
+use crate::look_up::look_up;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
@@ -87,22 +88,6 @@ macro_rules! call_next {
     }};
 }
 pub(crate) use call_next;
-
-/// What comes behind this library in the search order.
-pub(crate) fn look_up(name: &CStr) -> *mut () {
-    const RTLD_NEXT: usize = usize::MAX;
-    let dlsym: usize;
-    // SAFETY: the address of a weak symbol, 0 where there is none; called as libc declares it.
-    unsafe {
-        core::arch::asm!(".weak dlsym", "mov {}, [rip + dlsym@GOTPCREL]", out(reg) dlsym,
-            options(nostack, readonly, preserves_flags));
-        if dlsym == 0 {
-            return core::ptr::null_mut();
-        }
-        let dlsym: unsafe extern "C" fn(usize, *const i8) -> *mut () = core::mem::transmute(dlsym);
-        dlsym(RTLD_NEXT, name.as_ptr())
-    }
-}
 
 /// Glibc's own names for them: before 2.34 a program need not have `dlsym`.
 fn weak() -> [(usize, *mut ()); 5] {

@@ -8,7 +8,8 @@
 //! Times: an allocation is dated after it was made, an end before it happens. So of one piece of
 //! memory, the end of one use comes before the beginning of the next, in whatever threads.
 
-use crate::keys::{KEYS, key};
+use crate::calls::Path;
+use crate::keys::KEYS;
 use crate::layout::{CREDIT, CREDIT_UNIT, LEAST_THRESHOLD, Region, SLOTS, STRETCH, is_chosen, kind};
 use crate::stack::{self, Caller};
 use crate::sys;
@@ -47,8 +48,8 @@ pub(crate) fn allocated(region: &Region, process: u32, address: u64, size: u64, 
 /// The key of the calls that led here; their stack is told of, too, if it is new.
 fn told(region: &Region, process: u32, caller: &Caller) -> u64 {
     let depth = sys::thread_pointer().wrapping_sub(caller.stack_pointer());
-    let key = key(caller.return_address, depth);
-    if KEYS.is_new(key) && stack::copy(region, process, key, caller) {
+    let (key, is_new) = KEYS.of(&Path::of(caller), depth);
+    if is_new && stack::copy(region, process, key, caller) {
         KEYS.insert(key);
     }
     key

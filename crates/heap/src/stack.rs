@@ -52,6 +52,17 @@ pub(crate) fn readable(at: u64) -> u64 {
     known.min(most)
 }
 
+/// The end of what may be read at `at`, a place on the stack or the end of what is known of it;
+/// none if nothing may.
+pub(crate) fn readable_page(at: u64) -> Option<u64> {
+    let end = MAIN_STACK_END.load(Relaxed);
+    if at < end && end - at < MAIN_STACK_BYTES {
+        return Some(end);
+    }
+    let into = at % PAGE;
+    (into != 0 || sys::may_read(at)).then(|| at - into + PAGE)
+}
+
 /// Copies the stack into a free buffer; whether there was one.
 pub(crate) fn copy(region: &Region, process: u32, key: u64, caller: &Caller) -> bool {
     let from = region.header().shared.next_stack.fetch_add(1, Relaxed);

@@ -185,7 +185,7 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
             short(load.function.as_deref().unwrap_or("?"), 40),
             format!("{:#x} {}", load.address, load.instruction),
             source(load),
-            load.object.clone().unwrap_or_else(|| "-".to_owned()),
+            load.object.as_ref().map_or_else(|| "-".to_owned(), |name| data(profile, name)),
         ]);
     }
     format!("\n  loads that the core waited for\n{}", draw(&rows, width))
@@ -262,7 +262,16 @@ fn functions(profile: &Profile, top: usize, width: usize) -> String {
 }
 
 pub(super) fn size(object: &MemoryObject) -> String {
-    object.bytes.value().map_or("-".to_owned(), |b| units::Bytes(b as u64).to_string())
+    object.size_in_words().unwrap_or_else(|| "-".to_owned())
+}
+
+/// An object's name, and the size of what is allocated there: whether it fits a cache.
+fn data(profile: &Profile, name: &str) -> String {
+    let allocated = profile.objects.iter().find(|object| object.name == name && object.site.is_some());
+    match allocated.and_then(MemoryObject::size_in_words) {
+        Some(size) => format!("{name}, {size}"),
+        None => name.to_owned(),
+    }
 }
 
 fn objects(profile: &Profile, top: usize, width: usize) -> String {

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod allocation_paths;
 mod allocations;
 mod beside;
 mod cleanup;

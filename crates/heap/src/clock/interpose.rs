@@ -4,7 +4,8 @@
 use super::action::{Action as KernelAction, DEFAULT, IGNORED, THOUGHT, bit};
 use super::arm;
 use super::state::{self, SIGNAL};
-use crate::next::{self, look_up, next};
+use crate::look_up::look_up;
+use crate::next::{self, next};
 use crate::recording;
 use crate::sys::nr;
 use crate::traps::{self, IS_OURS, SIGTRAP};

@@ -55,7 +55,7 @@ impl ObjectStalls {
         for reading in found {
             let (object, path, stands_for) = match &reading.found {
                 Found::Object(object) => (object, None, 1.0),
-                Found::Allocation(object, path) => (object, Some(*path), 1.0),
+                Found::Allocation(object, path) => (object, *path, 1.0),
                 Found::OneOfMany(object, path) => (object, Some(*path), many),
                 Found::NotChosen(Some(object)) if known == 0.0 => (object, None, 1.0),
                 Found::NotChosen(_) | Found::Nothing => continue,

@@ -9,7 +9,7 @@ use crate::samples::tally::{Kept, Mapped, Tally};
 use image::Image;
 use image::elf::data_symbols::DataSymbols;
 use std::collections::HashMap;
-use units::{Avma, Bytes, Svma};
+use units::{Avma, Svma};
 
 /// An object: what data an address belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,8 +28,8 @@ pub(crate) struct Object {
 pub(crate) enum Found {
     /// A variable or an area.
     Object(Object),
-    /// An allocation of a kind of which all are known.
-    Allocation(Object, SiteId),
+    /// An allocation of a kind of which all are known, and the calls that made it, where these are.
+    Allocation(Object, Option<SiteId>),
     /// An allocation on a page that was chosen, and stands for others.
     OneOfMany(Object, SiteId),
     /// In this area, on a page that was not chosen: there may be any allocation.
@@ -89,7 +89,7 @@ impl<'t, 'd> Objects<'t, 'd> {
             return if near.stands_for_others() {
                 Found::OneOfMany(object, path)
             } else {
-                Found::Allocation(object, path)
+                Found::Allocation(object, Some(path))
             };
         }
         let object = self.at(sample.process, address, stack_pointer);
@@ -101,27 +101,38 @@ impl<'t, 'd> Objects<'t, 'd> {
             && self.tally.heaps.is_unknown(sample.process, address.0, sample.time_ns)
         {
             let beside = self.only_maker_beside(sample.process, address.0, start.0, end.0);
-            return beside
-                .map_or(Found::NotChosen(object), |path| Found::Allocation(self.allocation(path), path));
+            return beside.map_or(Found::NotChosen(object), |(maker, path)| {
+                Found::Allocation(self.allocation(maker), path)
+            });
         }
         object.map_or(Found::Nothing, Found::Object)
     }
 
-    /// The site of the small allocations on both sides of an address, if it is one.
-    fn only_maker_beside(&self, process: u32, address: u64, start: u64, end: u64) -> Option<SiteId> {
+    /// The site of the small allocations on both sides of an address, if it is one; and the path
+    /// that led there, if that is one.
+    fn only_maker_beside(
+        &self,
+        process: u32,
+        address: u64,
+        start: u64,
+        end: u64,
+    ) -> Option<(SiteId, Option<SiteId>)> {
         let mut makers = self.tally.heaps.small(process)?.beside(address, start, end)?;
         let first = makers.next()?;
         let group = self.sites.group(first);
-        makers.all(|other| self.sites.group(other) == group).then_some(first)
+        let mut path = Some(first);
+        for other in makers {
+            if self.sites.group(other) != group {
+                return None;
+            }
+            path = path.filter(|path| *path == other);
+        }
+        Some((first, path))
     }
 
     fn allocation(&self, site: SiteId) -> Object {
         let group = self.sites.group(site);
-        let named = &self.sites.groups[group];
-        let name = match named.bytes {
-            Some((least, most)) if least == most => format!("{}, {}", named.name, Bytes(least)),
-            _ => named.name.clone(),
-        };
+        let name = self.sites.groups[group].name.clone();
         Object { name, bytes: None, which: 0, group: Some(group) }
     }
 

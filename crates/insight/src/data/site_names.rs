@@ -1,7 +1,7 @@
 //! What people call a site: the first of its calls that is not part of an allocator.
 //!
-//! To add an allocator's wrapper: its name in `WRAPPERS`, or what such names begin with in
-//! `BEGINNINGS`.
+//! To add an allocator's wrapper that its name does not tell: its name in `WRAPPERS`, or what such
+//! names begin with in `BEGINNINGS`.
 
 use crate::code::names::demangled;
 use crate::code::source::{NamedFrame, Source};
@@ -15,17 +15,10 @@ use std::collections::HashMap;
 const MAPPING_BEGINNINGS: &[&str] =
     &["mmap", "mremap", "xmmap", "memmap2::", "<memmap2::", "std::", "<std::", "core::", "<core::"];
 
-/// Functions that allocate for their callers.
+/// Functions that allocate for their callers and do not say so in their names.
 const WRAPPERS: &[&str] = &[
-    "malloc",
-    "calloc",
-    "realloc",
-    "reallocarray",
     "memalign",
     "posix_memalign",
-    "aligned_alloc",
-    "valloc",
-    "pvalloc",
     "strdup",
     "__strdup",
     "strndup",
@@ -33,70 +26,21 @@ const WRAPPERS: &[&str] = &[
     "wcsdup",
     "asprintf",
     "vasprintf",
-    "zmalloc",
-    "zcalloc",
-    "zrealloc",
-    "ztrymalloc",
-    "ztrycalloc",
-    "ztryrealloc",
-    "safe_malloc",
-    "sqlite3Malloc",
-    "sqlite3MallocZero",
-    "sqlite3_malloc",
-    "sqlite3_malloc64",
-    "sqlite3Realloc",
-    "sqlite3_realloc",
-    "sqlite3_realloc64",
-    "sqlite3MemMalloc",
-    "sqlite3MemRealloc",
-    "mallocWithAlarm",
-    "sqlite3DbMallocRaw",
-    "sqlite3DbMallocRawNN",
-    "sqlite3DbMallocZero",
-    "sqlite3DbRealloc",
-    "dbMallocRawFinish",
-    "ggc_internal_alloc",
-    "lzma_alloc",
-    "lzma_alloc_zero",
 ];
 
 /// What names of such functions begin with.
 const BEGINNINGS: &[&str] = &[
     "operator new",
-    "xmalloc",
-    "xcalloc",
-    "xrealloc",
-    "xreallocarray",
-    "xzalloc",
     "xmemdup",
     "xstrdup",
     "xstrndup",
-    "xnmalloc",
-    "xnrealloc",
-    "xpalloc",
-    "x2nrealloc",
-    "x2realloc",
-    "ximalloc",
-    "xicalloc",
-    "g_malloc",
-    "g_try_malloc",
-    "g_realloc",
-    "g_try_realloc",
-    "g_slice_alloc",
     "g_strdup",
     "g_strndup",
+    "g_memdup",
     "PyMem_",
     "_PyMem_",
-    "PyObject_Malloc",
-    "PyObject_Calloc",
-    "PyObject_Realloc",
-    "_PyObject_Malloc",
-    "_PyObject_Calloc",
-    "_PyObject_Realloc",
     "_PyObject_GC_",
     "_PyObject_New",
-    "PyType_GenericAlloc",
-    "_PyType_AllocNoTrack",
     "std::",
     "__gnu_cxx::",
     "alloc::",
@@ -104,13 +48,19 @@ const BEGINNINGS: &[&str] = &[
     "core::",
     "<core::",
     "<std::",
-    "__rust_alloc",
-    "__rust_realloc",
-    "__rdl_",
     "__rustc",
+    "__rdl_",
     "hashbrown::",
     "<hashbrown::",
 ];
+
+/// Where compilers and systems keep the sources of their libraries: what is inlined of them names
+/// nothing of the program, and has not always its full name.
+const LIBRARIES: &[&str] = &["/rustc/", "/usr/include/", "/usr/local/include/", "/usr/lib/"];
+
+/// And of those that a build puts somewhere else.
+const LIBRARY_PARTS: &[&str] =
+    &["/library/alloc/src/", "/library/core/src/", "/library/std/src/", "/hashbrown-"];
 
 fn is_allocator(function: &str) -> bool {
     // Templates and functions that return something: the name without its type.
@@ -119,7 +69,26 @@ fn is_allocator(function: &str) -> bool {
         Some((before, behind)) if before != "operator" && behind.starts_with("std::") => behind,
         _ => name,
     };
-    WRAPPERS.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+    WRAPPERS.contains(&name)
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || says_that_it_allocates(&brief(name))
+}
+
+/// `xmalloc`, `PyObject_Realloc`, `ggc_internal_alloc`, `Arena::allocate`: each project has its
+/// own. What else a function does that says so, its caller's line tells as well.
+fn says_that_it_allocates(name: &str) -> bool {
+    let own = name.rsplit("::").next().unwrap_or(name);
+    let at = own.to_ascii_lowercase();
+    at.match_indices("alloc").any(|(at_byte, _)| {
+        // "deallocate" and "mallocator" are none.
+        let rest = &at[at_byte + "alloc".len()..];
+        !at[..at_byte].ends_with("de") && !rest.starts_with("ator")
+    })
+}
+
+fn is_of_a_library(file: &str) -> bool {
+    LIBRARIES.iter().any(|beginning| file.starts_with(beginning))
+        || LIBRARY_PARTS.iter().any(|part| file.contains(part))
 }
 
 /// A function's name without its parameters and those of its templates.
@@ -173,10 +142,15 @@ struct Call {
     frame: NamedFrame,
     /// The name of the file that it is in.
     module: String,
+    /// Where its function begins, if it has no name.
+    start: Option<String>,
 }
 
 impl Call {
     fn text(&self) -> String {
+        if let (None, Some(start)) = (&self.frame.function, &self.start) {
+            return start.clone();
+        }
         let function = self.frame.function.as_deref().map_or("?".to_owned(), brief);
         match &self.frame.line {
             Some(line) => format!("{function} ({}:{})", file_name(&line.file), line.line),
@@ -186,6 +160,7 @@ impl Call {
 
     fn is_wrapper(&self) -> bool {
         self.frame.function.as_deref().is_some_and(is_allocator)
+            || self.frame.line.as_ref().is_some_and(|line| is_of_a_library(&line.file))
     }
 }
 
@@ -302,7 +277,10 @@ fn calls_at(place: Place, sources: &HashMap<u32, Source<'_>>) -> Vec<Call> {
         Some(address) => source
             .frames(address)
             .into_iter()
-            .map(|frame| Call { frame, module: module.to_owned() })
+            .map(|frame| {
+                let start = frame.function.is_none().then(|| source.start(address));
+                Call { frame, module: module.to_owned(), start }
+            })
             .collect(),
         None => unnamed(module),
     }
@@ -340,7 +318,8 @@ mod tests {
 
     fn call(function: &str, line: u32) -> Call {
         let line = Some(Line { file: "/src/graph.c".to_owned(), line });
-        Call { frame: NamedFrame { function: Some(function.to_owned()), line }, module: "p".to_owned() }
+        let frame = NamedFrame { function: Some(function.to_owned()), line };
+        Call { frame, module: "p".to_owned(), start: None }
     }
 
     #[test]
@@ -353,6 +332,16 @@ mod tests {
         assert_eq!(group(&path[..1]).name, "malloc in xmalloc (graph.c:3)", "there is nothing else");
         assert_eq!(mapping_group(&path).name, "mmap in xmalloc (graph.c:3)", "an allocator's arena");
         assert_eq!(group(&calls_at(UNKNOWN, &HashMap::new())).name, "malloc in ? (code that no file has)");
+    }
+
+    #[test]
+    fn what_is_inlined_of_a_library_is_passed_over() {
+        let mut inlined = call("spec_from_elem<u64>", 12);
+        inlined.frame.line.as_mut().unwrap().file = "/rustc/90b3/library/alloc/src/vec/mod.rs".to_owned();
+        let mut list = call("_M_allocate", 12);
+        list.frame.line.as_mut().unwrap().file = "/usr/include/c++/12/bits/stl_vector.h".to_owned();
+        let named = group(&[list, inlined, call("build", 7), call("main", 9)]);
+        assert_eq!(named.name, "spec_from_elem in build (graph.c:7)");
     }
 
     const UNKNOWN: Place = Place { what: MappedId(0), offset: FileOffset(0) };
@@ -370,10 +359,24 @@ mod tests {
             "<alloc::vec::Vec<T,A> as core::clone::Clone>::clone",
             "PyMem_RawMalloc",
             "g_malloc0_n",
+            "xmalloc",
+            "_PyObject_Malloc",
+            "ggc_internal_alloc(unsigned long)",
+            "sqlite3DbMallocRawNN",
+            "Arena::allocate(unsigned long)",
+            "pool_alloc<Node>",
         ] {
             assert!(is_allocator(name), "{name}");
         }
-        for name in ["main", "mallocator", "build<std::vector<int> >(int)", "stdio_open", "operator+(A, B)"] {
+        for name in [
+            "main",
+            "mallocator",
+            "deallocate",
+            "build<std::vector<int> >(int)",
+            "build(Allocation)",
+            "stdio_open",
+            "operator+(A, B)",
+        ] {
             assert!(!is_allocator(name), "{name}");
         }
     }

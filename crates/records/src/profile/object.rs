@@ -30,6 +30,54 @@ pub struct MemoryObject {
     pub threads: usize,
 }
 
+impl MemoryObject {
+    /// Its size in words: of many their number, too, and what they take together.
+    pub fn size_in_words(&self) -> Option<String> {
+        let bytes = self.bytes.estimate()?;
+        let one = |bytes: f64| units::Bytes(bytes as u64);
+        if self.count <= 1 {
+            return Some(one(bytes.value).to_string());
+        }
+        let number = grouped(self.count);
+        Some(if bytes.lo < bytes.hi {
+            format!("{number} of {} to {}", one(bytes.lo), one(bytes.hi))
+        } else {
+            // Their number may be an estimate: no more digits than that has.
+            let all = rounded((self.count as f64 * bytes.value) as u64);
+            format!("{number} × {} = {}", one(bytes.value), brief(all))
+        })
+    }
+}
+
+/// Three digits; all others are zeros.
+fn rounded(number: u64) -> u64 {
+    let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    (number + unit / 2) / unit * unit
+}
+
+/// As in "400,000".
+fn grouped(number: u64) -> String {
+    let digits = rounded(number).to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size of three digits.
+fn brief(bytes: u64) -> String {
+    let exact = units::Bytes(bytes).to_string();
+    match exact.split_once(' ').and_then(|(number, unit)| Some((number.parse::<f64>().ok()?, unit))) {
+        Some((number, unit)) if number >= 100.0 => format!("{number:.0} {unit}"),
+        Some((number, unit)) if number >= 10.0 && unit != "B" => format!("{number:.1} {unit}"),
+        _ => exact,
+    }
+}
+
 fn not_allocated() -> Quantity {
     Quantity::unresolved("it is not known to be allocated")
 }
@@ -100,4 +148,32 @@ pub struct CodeAddress {
     pub module: String,
     /// In the module's file; of a call, the last byte of its instruction.
     pub address: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Estimate, Unit};
+
+    fn of(count: u64, lo: f64, hi: f64) -> MemoryObject {
+        MemoryObject {
+            name: "malloc in main (p.c:3)".to_owned(),
+            site: None,
+            bytes: Quantity::measured(Estimate { value: hi, lo, hi }, Unit::Bytes),
+            count,
+            allocations: not_allocated(),
+            stall: not_told(),
+            latency_share: not_told(),
+            threads: 1,
+        }
+    }
+
+    #[test]
+    fn sizes_of_many_say_what_they_take_together() {
+        let text = |count, lo, hi| of(count, lo, hi).size_in_words().unwrap();
+        assert_eq!(text(400_000, 136.0, 136.0), "400,000 × 136 B = 51.9 MiB");
+        assert_eq!(text(1_234_567, 16.0, 16.0), "1,230,000 × 16 B = 18.9 MiB");
+        assert_eq!(text(7, 16.0, 4096.0), "7 of 16 B to 4 KiB");
+        assert_eq!(text(1, 1048576.0, 1048576.0), "1 MiB");
+    }
 }

@@ -218,11 +218,13 @@ impl Region {
             self.threshold = threshold;
             told.push(Told { process: 0, time_ns: now.1, what: What::Lowered { threshold } });
         }
-        self.is_busy = told.len() - before > SLOTS as usize / 8;
+        let stacks = copied.len();
         // A stack is ready before a record refers to it. So all that those above refer to are here.
         for number in 0..STACKS {
             copied.extend(self.take_stack(number));
         }
+        let filled = copied.len() - stacks;
+        self.is_busy = told.len() - before > SLOTS as usize / 8 || filled > STACKS as usize / 8;
     }
 
     fn drain_ring(&mut self, ring: u32, now: (u64, u64), told: &mut Vec<Told>) {
