@@ -45,6 +45,7 @@ mod probe;
 mod probes;
 mod profile;
 mod profile_attached;
+mod profile_computing;
 mod profile_made_code;
 mod refusals;
 mod report;

@@ -34,6 +34,13 @@ impl Attributed {
         counted.is_waited_for |= is_waited_for;
     }
 
+    /// The core did not wait for its memory after all.
+    pub(crate) fn computes(&mut self, at: Svma) {
+        if let Some(counted) = self.by_address.get_mut(&at) {
+            counted.is_waited_for = false;
+        }
+    }
+
     /// A unit's code around its samples.
     pub(crate) fn function(&self, source: &Source<'_>, unit: usize, samples: u64) -> AnnotatedFunction {
         let module = &source.code.module;

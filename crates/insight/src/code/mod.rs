@@ -3,6 +3,7 @@
 //! ```text
 //! cause       from a sampled instruction to the load that the core waited for
 //! each        how long the core waits each time a load runs
+//! operation   how long an operation takes by itself that a loop's next turn waits for
 //! dependence  what the code around a load tells of how its misses follow one another
 //! source      a mapped file: its code around what was sampled, and its names
 //! names       names of functions and variables as their programmers wrote them
@@ -20,4 +21,5 @@ pub(crate) mod dependence;
 pub(crate) mod each;
 pub(crate) mod made_code;
 pub(crate) mod names;
+pub(crate) mod operation;
 pub(crate) mod source;

@@ -95,13 +95,15 @@ impl Judged {
             );
             return Self { level: Level::Dirty, beyond_l2: true, because, ..self };
         }
-        if seen.time_in_memory >= 0.5 {
+        // The few lines of what fits into the core's own caches are there but for when others had
+        // the core, and those few probes may take most of the time.
+        let is_near = matches!(self.level, Level::L1 | Level::L2);
+        if seen.time_in_memory >= 0.5 && (!is_near || seen.from_memory.value >= 0.5) {
             let because = format!(
                 "{share:.0}% of {} probes went to memory, and took {most_time:.0}% of the time",
                 seen.probes
             );
-            let is_farther = matches!(self.level, Level::L1 | Level::L2);
-            return Self { level: Level::Dram, beyond_l2: true, because, is_farther, ..self };
+            return Self { level: Level::Dram, beyond_l2: true, because, is_farther: is_near, ..self };
         }
         if self.level == Level::Dram && is_alone && seen.from_memory.value < ASTRAY / 2.0 {
             let because = format!("{}; but {share:.0}% of {} probes went there", self.because, seen.probes);

@@ -3,6 +3,7 @@
 //! ```text
 //! data_address   which data a load read, by the registers of a sample
 //! pattern        chain, parallel or stream
+//! pace           how long one execution of a stream's load takes
 //! footprint      how much memory a load's addresses are spread over
 //! level          which level serves them, by their footprint and the cache sizes
 //! objects        which variable, allocation or area an address lies in
@@ -20,5 +21,6 @@ pub(crate) mod footprint;
 pub(crate) mod level;
 pub(crate) mod object_stalls;
 pub(crate) mod objects;
+pub(crate) mod pace;
 pub(crate) mod pattern;
 pub(crate) mod site_names;

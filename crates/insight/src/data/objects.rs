@@ -109,7 +109,8 @@ impl<'t, 'd> Objects<'t, 'd> {
     }
 
     /// The site of the small allocations on both sides of an address, if it is one; and the path
-    /// that led there, if that is one.
+    /// that led there, if there is no other: single records of one path say nothing of what lies
+    /// between them.
     fn only_maker_beside(
         &self,
         process: u32,
@@ -120,14 +121,8 @@ impl<'t, 'd> Objects<'t, 'd> {
         let mut makers = self.tally.heaps.small(process)?.beside(address, start, end)?;
         let first = makers.next()?;
         let group = self.sites.group(first);
-        let mut path = Some(first);
-        for other in makers {
-            if self.sites.group(other) != group {
-                return None;
-            }
-            path = path.filter(|path| *path == other);
-        }
-        Some((first, path))
+        let has_one = self.sites.groups[group].paths == 1;
+        makers.all(|other| self.sites.group(other) == group).then_some((first, has_one.then_some(first)))
     }
 
     fn allocation(&self, site: SiteId) -> Object {

@@ -180,6 +180,8 @@ pub(crate) struct Group {
     pub(crate) allocations: f64,
     pub(crate) squares: f64,
     pub(crate) records: u64,
+    /// Paths of calls that lead there.
+    pub(crate) paths: usize,
     pub(crate) most: f64,
     /// It maps memory itself.
     pub(crate) maps: bool,
@@ -264,6 +266,7 @@ impl Group {
         self.allocations += site.allocations;
         self.squares += site.squares;
         self.records += site.records;
+        self.paths += 1;
         self.most += site.most;
     }
 }

@@ -1,15 +1,18 @@
 //! One load, with all that its samples, its probes and its code tell.
 
 use super::latency::LoadLatency;
+use super::settled::WaitedLoad;
 use super::{ByClock, NOT_BY_CLOCK, Waited};
 use crate::code::dependence::Dependence;
 use crate::code::each::{Beside, bounded, stall_each};
+use crate::code::operation::carried;
 use crate::code::source::Source;
 use crate::data::data_address::{DataAddress, data_address};
 use crate::data::footprint;
 use crate::data::level::judge;
-use crate::data::object_stalls::{NO_LATENCY, Reading};
+use crate::data::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
 use crate::data::objects::Objects;
+use crate::data::pace::each_ns;
 use crate::data::pattern::{Timed, pattern};
 use crate::findings::record::{LoadFigures, LoadPlace, LoadTime};
 use crate::findings::run::LEAST_LISTED;
@@ -83,8 +86,22 @@ impl ByClock<'_, '_, '_> {
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
         let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
-        let object = self.stalls.count(&readings, waited.samples as f64).map(|object| object.name);
+        let object =
+            ObjectStalls::default().count(&readings, waited.samples as f64).map(|object| object.name);
         let number = self.gathered.add(source, objects, address, &waited.kept, waited.samples);
+        self.waited.push(WaitedLoad {
+            what: source.file.what,
+            unit: source.code.module.unit_at(address),
+            address,
+            samples: waited.samples,
+            level: judged.level,
+            beyond_l2: judged.beyond_l2,
+            listed,
+            is_chain: pattern == Pattern::Chain,
+            takes_its_time: self.takes_its_time(source, address, pattern, &timed, step),
+            addresses,
+            readings,
+        });
         if waited.samples < LEAST_LISTED {
             return;
         }
@@ -142,6 +159,28 @@ impl ByClock<'_, '_, '_> {
         let place = LoadPlace { source: Some(source), module, what: source.file.what, address };
         self.listed.add_load(place, self.calls, figures);
         self.latencies.extend(told);
+    }
+}
+
+impl ByClock<'_, '_, '_> {
+    /// Whether a turn of the load's loop takes no longer than what it computes from turn to turn.
+    fn takes_its_time(
+        &self,
+        source: &Source<'_>,
+        address: Svma,
+        pattern: Pattern,
+        timed: &[Timed],
+        step: Option<i64>,
+    ) -> bool {
+        /// A turn that takes this many times as long waits for something else.
+        const LONGER: f64 = 1.25;
+        let Some(ticks_a_ns) = self.run.timing.as_ref().map(|timing| timing.ticks_a_ns) else { return false };
+        if pattern != Pattern::Stream {
+            return false;
+        }
+        let Some(carried) = carried(&source.code, address) else { return false };
+        let each = each_ns(timed, step.unwrap_or(carried.bytes as i64));
+        each.is_some_and(|each| each * ticks_a_ns <= LONGER * carried.cycles)
     }
 }
 

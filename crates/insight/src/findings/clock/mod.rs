@@ -6,18 +6,20 @@
 
 mod latency;
 mod load;
+mod settled;
 
 use self::latency::{LoadLatency, average_latency};
 use self::load::Load;
+use self::settled::{SampledFunction, WaitedLoad};
 use crate::code::annotate::Attributed;
 use crate::code::calls::Calls;
 use crate::code::cause::{Cause, Entry, Unclear};
 use crate::code::dependence;
 use crate::code::each::Beside;
 use crate::code::source::{ModuleFile, Source};
-use crate::data::object_stalls::{NO_LATENCY, ObjectStalls};
+use crate::data::object_stalls::ObjectStalls;
 use crate::data::objects::Objects;
-use crate::findings::record::{Figures, FunctionFigures, Listed, SampledUnit, Times};
+use crate::findings::record::{Figures, Listed, Times};
 use crate::findings::run::{LEAST_LISTED, MOST_LISTED, Run};
 use crate::samples::address_space::{MappedId, Place};
 use crate::samples::tally::{Kept, PlaceTally, Tally};
@@ -41,15 +43,6 @@ impl Waited {
         self.samples += counts.user;
         self.kept.extend(&counts.kept);
     }
-}
-
-/// What one function's samples say.
-#[derive(Default)]
-struct InFunction {
-    samples: u64,
-    stalled: u64,
-    /// By instruction.
-    at: BTreeMap<Svma, u64>,
 }
 
 /// The sums over all places.
@@ -90,7 +83,7 @@ pub(crate) fn figures(
     for places in by_module.into_values() {
         found.sums.no_code(&places);
     }
-    found.into_figures()
+    found.into_figures(sources)
 }
 
 impl Sums {
@@ -113,6 +106,10 @@ struct ByClock<'a, 't, 'd> {
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
     latencies: Vec<LoadLatency>,
+    waited: Vec<WaitedLoad>,
+    functions: Vec<SampledFunction>,
+    /// By file.
+    attributed: HashMap<u32, Attributed>,
 }
 
 impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
@@ -129,16 +126,18 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             levels: BTreeMap::new(),
             beyond_l2: 0,
             latencies: Vec::new(),
+            waited: Vec::new(),
+            functions: Vec::new(),
+            attributed: HashMap::new(),
         }
     }
 
     /// Takes in the samples of one file, in the order of their places.
     fn look_at(&mut self, source: &Source<'_>, places: &[(FileOffset, &PlaceTally)]) {
-        let all = self.tally.samples;
         let (file, code) = (source.file, &source.code);
         let mut loads: BTreeMap<Svma, Waited> = BTreeMap::new();
         let mut stores: BTreeMap<Svma, Waited> = BTreeMap::new();
-        let mut functions: BTreeMap<usize, InFunction> = BTreeMap::new();
+        let mut functions: BTreeMap<usize, SampledFunction> = BTreeMap::new();
         let mut attributed = Attributed::default();
         for &(offset, counts) in places {
             let Some(at) = code.module.image.address_of(offset) else {
@@ -169,7 +168,13 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             }
             if let Some(unit) = code.module.unit_at(at) {
                 self.gathered.ran((file.what, unit), &counts.kept, counts.user);
-                let function = functions.entry(unit).or_default();
+                let function = functions.entry(unit).or_insert_with(|| SampledFunction {
+                    what: file.what,
+                    unit,
+                    samples: 0,
+                    stalled: 0,
+                    at: BTreeMap::new(),
+                });
                 function.samples += counts.user;
                 *function.at.entry(at).or_default() += counts.user;
                 function.stalled += if matches!(cause, Cause::Load(_)) { counts.user } else { 0 };
@@ -199,16 +204,8 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         for (address, waited) in stores {
             self.gathered.add(source, self.objects, address, &waited.kept, waited.samples);
         }
-        for (unit, counts) in functions {
-            let figures = FunctionFigures {
-                name: source.unit_name(unit, &counts.at),
-                time: measured_share(counts.samples, all),
-                stall: measured_share(counts.stalled, all),
-                latency_share: Quantity::unresolved(NO_LATENCY),
-            };
-            let unit = SampledUnit { number: unit, samples: counts.samples, all, attributed: &attributed };
-            self.listed.add_function(source, &unit, figures);
-        }
+        self.functions.extend(functions.into_values());
+        self.attributed.insert(file.what, attributed);
     }
 
     /// These loads wait for lines that other threads write, whatever their footprint says.
@@ -229,12 +226,13 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         }
     }
 
-    fn into_figures(mut self) -> Figures {
+    fn into_figures(mut self, sources: &HashMap<u32, Source<'_>>) -> Figures {
         let (run, tally) = (self.run, self.tally);
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
         let shared = shared(&self.gathered, all);
         self.disturb(&shared.dirty);
+        self.settle(sources);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
         let modelled = |part: u64| match measured_share(part, all) {
             Quantity::Resolved { value, lo, hi, .. } => {

@@ -1,0 +1,114 @@
+//! Which loads the core waited for, and which it only computed with.
+//!
+//! A sample behind a load says that the core waited for that instruction. Where its data is in L1
+//! that was no stall on memory: a load there takes some cycles in any program, and where it is one
+//! operand of an operation, the core waited for the operation. The same goes for a stream whose
+//! loop takes no longer than what it computes from turn to turn. A chain through L1 is a stall:
+//! each of its loads waits for the one before.
+//!
+//! That is known once all of a run's loads are: lines that other threads write are in L1 by their
+//! addresses, and loads with few samples are in L1 if all of their function are.
+
+use super::ByClock;
+use crate::code::source::Source;
+use crate::data::level::judge;
+use crate::data::object_stalls::{NO_LATENCY, Reading};
+use crate::findings::record::{FunctionFigures, SampledUnit};
+use crate::share::measured_share;
+use records::profile::Level;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use units::{Quantity, Svma};
+
+/// A load that samples landed behind.
+pub(super) struct WaitedLoad {
+    /// Its file and its function.
+    pub what: u32,
+    pub unit: Option<usize>,
+    pub address: Svma,
+    pub samples: u64,
+    pub level: Level,
+    pub beyond_l2: bool,
+    /// Its number among those that are listed.
+    pub listed: Option<usize>,
+    pub is_chain: bool,
+    /// Its loop takes no longer than what it computes.
+    pub takes_its_time: bool,
+    /// What its samples read.
+    pub addresses: Vec<u64>,
+    pub readings: Vec<Reading>,
+}
+
+/// A function with its samples, by instruction.
+pub(super) struct SampledFunction {
+    pub what: u32,
+    pub unit: usize,
+    pub samples: u64,
+    pub stalled: u64,
+    pub at: BTreeMap<Svma, u64>,
+}
+
+impl ByClock<'_, '_, '_> {
+    /// Counts what the core waited for, and lists functions.
+    pub(super) fn settle(&mut self, sources: &HashMap<u32, Source<'_>>) {
+        let near = self.near_functions();
+        let mut computed: HashMap<(u32, Option<usize>), u64> = HashMap::new();
+        let mut gone = HashSet::new();
+        for load in std::mem::take(&mut self.waited) {
+            let level = load.listed.map_or(load.level, |number| self.listed.loads[number].level);
+            let is_near = match level {
+                Level::L1 => true,
+                Level::Unresolved => near.contains(&(load.what, load.unit)),
+                _ => false,
+            };
+            let computes = is_near || load.takes_its_time && level != Level::Dirty;
+            if load.is_chain || !computes {
+                self.stalls.count(&load.readings, load.samples as f64);
+                continue;
+            }
+            self.sums.loads -= load.samples;
+            self.sums.computing += load.samples;
+            *self.levels.entry(level).or_default() -= load.samples;
+            self.beyond_l2 -= if load.beyond_l2 { load.samples } else { 0 };
+            *computed.entry((load.what, load.unit)).or_default() += load.samples;
+            if let Some(attributed) = self.attributed.get_mut(&load.what) {
+                attributed.computes(load.address);
+            }
+            gone.extend(load.listed);
+        }
+        self.latencies.retain(|told| told.listed.is_none_or(|number| !gone.contains(&number)));
+        let mut number = 0;
+        self.listed.loads.retain(|_| {
+            number += 1;
+            !gone.contains(&(number - 1))
+        });
+        for function in std::mem::take(&mut self.functions) {
+            let computed = computed.get(&(function.what, Some(function.unit))).copied().unwrap_or(0);
+            if let Some(source) = sources.get(&function.what) {
+                self.list_function(source, &function, function.stalled.saturating_sub(computed));
+            }
+        }
+    }
+
+    /// Functions whose loads of an unknown level read, all together, no more than L1 holds.
+    fn near_functions(&self) -> HashSet<(u32, Option<usize>)> {
+        let mut read: HashMap<(u32, Option<usize>), Vec<u64>> = HashMap::new();
+        for load in self.waited.iter().filter(|load| load.level == Level::Unresolved && !load.is_chain) {
+            read.entry((load.what, load.unit)).or_default().extend(&load.addresses);
+        }
+        let fits = |addresses: &[u64]| judge(addresses, None, &self.run.caches).level == Level::L1;
+        read.into_iter().filter(|(_, addresses)| fits(addresses)).map(|(function, _)| function).collect()
+    }
+
+    fn list_function(&mut self, source: &Source<'_>, function: &SampledFunction, stalled: u64) {
+        let all = self.tally.samples;
+        let figures = FunctionFigures {
+            name: source.unit_name(function.unit, &function.at),
+            time: measured_share(function.samples, all),
+            stall: measured_share(stalled, all),
+            latency_share: Quantity::unresolved(NO_LATENCY),
+        };
+        let Some(attributed) = self.attributed.get(&function.what) else { return };
+        let unit = SampledUnit { number: function.unit, samples: function.samples, all, attributed };
+        self.listed.add_function(source, &unit, figures);
+    }
+}
