@@ -5,7 +5,7 @@ use crate::figures::percent;
 use crate::figures::table::{draw, row};
 use records::profile::{
     Backend, Level, LinePart, MemoryObject, Pattern, Profile, ProgramEnd, Selected, Sharing, StallingLoad,
-    TrialOutcome,
+    Trial, TrialOutcome,
 };
 use std::fmt::Write;
 use std::path::Path;
@@ -381,16 +381,27 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     if profile.sampling.samples < FEW {
         return "few samples: profile a longer run, or allow more of its time (--budget 10)".to_owned();
     }
-    if share(&summary.page_faults) >= HIGH.max(share(&summary.memory_bound)) {
+    let gained = profile.trials.iter().filter(|trial| trial.outcome == TrialOutcome::Faster);
+    let faster = |trial: &&Trial| trial.faster.estimate().map_or(0.0, |times| times.lo);
+    if let Some(best) = gained.max_by(|a, b| faster(a).total_cmp(&faster(b))) {
+        let form = if best.form.is_empty() { String::new() } else { format!(": {}", best.form) };
+        return format!("keep what made it {} times as fast: {}{form}", best.faster.brief(), best.says);
+    }
+    let (waits, stores) = (share(&summary.memory_bound), share(&summary.stores));
+    let unknown = share(&summary.not_attributed);
+    if share(&summary.page_faults) >= HIGH.max(waits) {
         return "page faults cost most here: reuse memory, touch it once, or ask for huge pages".to_owned();
     }
-    let Some(first) = profile.loads.first().filter(|_| share(&summary.memory_bound) >= HIGH) else {
-        let is_known = share(&summary.not_attributed) < MOST;
-        return if is_known {
-            "little time is lost to loads here: look at the functions above".to_owned()
-        } else {
-            "most of the time is not attributed, for the reasons above: look at the functions".to_owned()
-        };
+    if unknown >= MOST || unknown > waits.max(HIGH) {
+        return "most of what waits may be in code that is not attributed, for the reasons above: look at the \
+                functions"
+            .to_owned();
+    }
+    if stores >= HIGH.max(waits) {
+        return "most of the waiting is for stores: the finding above names where".to_owned();
+    }
+    let Some(first) = profile.loads.first().filter(|_| waits >= HIGH) else {
+        return "little time is lost to loads here: look at the functions above".to_owned();
     };
     let place = match &first.function {
         Some(function) => format!("{function} ({})", source(first)),
@@ -399,12 +410,20 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     if share(&first.stall) < WORTH_NAMING {
         return "the waiting is spread over many loads: look at the functions and the data above".to_owned();
     }
-    let harvestable: f64 = profile.loads.iter().filter_map(|load| load.harvestable.value()).sum();
+    // Where threads wait for one another's writes, others in the stalls would make it worse.
+    let harvestable: f64 = profile
+        .loads
+        .iter()
+        .filter(|load| load.level != Level::Dirty)
+        .filter_map(|load| load.harvestable.value())
+        .sum();
+    let tried = if profile.trials.is_empty() { "; --try tries what needs no source" } else { "" };
     match record.map(Path::display) {
-        None => format!("begin with {place}; -o profile.json keeps all loads and data"),
+        None => format!("begin with {place}{tried}; -o profile.json keeps all loads and data"),
         Some(path) if harvestable >= HIGH => format!(
-            "begin with {place}; or run other work in these stalls: gleaner harvest --profile {path} --scavenger CMD -- PROGRAM"
+            "begin with {place}{tried}; or run other programs in these stalls: gleaner harvest --profile {path} \
+             --scavenger CMD -- PROGRAM"
         ),
-        Some(path) => format!("begin with {place}; 'gleaner show {path} .loads' has all of them"),
+        Some(path) => format!("begin with {place}{tried}; 'gleaner show {path} .loads' has all of them"),
     }
 }

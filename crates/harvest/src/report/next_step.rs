@@ -43,7 +43,9 @@ pub fn has_failed(scavenger: &Scavenger) -> bool {
 /// One line, without the program's name. `record` is where the run record goes.
 pub fn next_step(run: &Run, prices: &Prices, record: Option<&Path>) -> String {
     let helped = run.refusals.iter().find_map(|refused| refused.would_help.clone());
-    let failed = |scavenger: &Scavenger| has_failed(scavenger) && scavenger.output == NO_OUTPUT;
+    // Who ends all programs from the terminal knows why they ended.
+    let was_ended = matches!(run.primary.ended, Ended::Killed { .. });
+    let failed = |scavenger: &Scavenger| has_failed(scavenger) && scavenger.output == NO_OUTPUT && !was_ended;
     let above = |asked: f64| run.slowdown.share.estimate().is_some_and(|share| share.lo > asked);
     let starve = run.scavengers.iter().any(is_starved);
     if run.scavengers.is_empty() {

@@ -20,8 +20,8 @@ pub struct Finding {
     pub line: Option<u32>,
     /// In words: what was seen, and what to change.
     pub says: String,
-    /// Share of the CPU time that the change would save, or leave to other work, at most; the
-    /// interval begins at zero where it may save nothing.
+    /// Share of the CPU time that the change would save at most; the interval begins at zero where
+    /// it may save nothing.
     pub gain: Quantity,
 }
 
@@ -40,12 +40,16 @@ pub enum FindingKind {
     HugePages,
     /// Addresses are known long before the data is needed.
     Prefetch,
+    /// Each load takes its address from the one before: they are waited for one by one.
+    Chain,
+    /// The core waits until its stores are taken.
+    Stores,
     /// Data that is used together lies in more cache lines than it must.
     Pad,
     /// Memory cannot deliver more.
     Bandwidth,
     /// Threads or memory are better off on other CPUs or nodes.
     Placement,
-    /// Other work could run in the stalls.
+    /// In older records: other work could run in the stalls, which saves this program nothing.
     Harvest,
 }

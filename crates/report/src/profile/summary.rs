@@ -43,6 +43,8 @@ pub(super) fn findings(profile: &Profile, out: &mut Out) {
             FindingKind::FirstTouch => "First touch",
             FindingKind::HugePages => "Huge pages",
             FindingKind::Prefetch => "Prefetch",
+            FindingKind::Chain => "Chain",
+            FindingKind::Stores => "Stores",
             FindingKind::Pad => "Layout",
             FindingKind::Bandwidth => "Bandwidth",
             FindingKind::Placement => "Placement",

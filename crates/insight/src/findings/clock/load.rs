@@ -97,6 +97,7 @@ impl ByClock<'_, '_, '_> {
             level: judged.level,
             beyond_l2: judged.beyond_l2,
             listed,
+            by: number,
             is_chain: pattern == Pattern::Chain,
             takes_its_time: self.takes_its_time(source, address, pattern, &timed, step),
             addresses,

@@ -7,6 +7,7 @@
 mod latency;
 mod load;
 mod settled;
+mod stores;
 
 use self::latency::{LoadLatency, average_latency};
 use self::load::Load;
@@ -106,6 +107,8 @@ struct ByClock<'a, 't, 'd> {
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
     latencies: Vec<LoadLatency>,
+    /// The one that the core waited for longest.
+    store: Option<stores::Store>,
     waited: Vec<WaitedLoad>,
     functions: Vec<SampledFunction>,
     /// By file.
@@ -126,6 +129,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             levels: BTreeMap::new(),
             beyond_l2: 0,
             latencies: Vec::new(),
+            store: None,
             waited: Vec::new(),
             functions: Vec::new(),
             attributed: HashMap::new(),
@@ -203,6 +207,9 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         }
         for (address, waited) in stores {
             self.gathered.add(source, self.objects, address, &waited.kept, waited.samples);
+            if self.store.as_ref().is_none_or(|most| waited.samples > most.samples) {
+                self.store = Some(stores::Store::of(source, address, &waited, self.objects));
+            }
         }
         self.functions.extend(functions.into_values());
         self.attributed.insert(file.what, attributed);
@@ -230,7 +237,8 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         let (run, tally) = (self.run, self.tally);
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
-        let shared = shared(&self.gathered, all);
+        let mut shared = shared(&self.gathered, all);
+        shared.findings.extend(self.store.as_ref().and_then(|store| store.finding(&share(self.sums.stores))));
         self.disturb(&shared.dirty);
         self.settle(sources);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);

@@ -28,8 +28,9 @@ pub(super) struct WaitedLoad {
     pub samples: u64,
     pub level: Level,
     pub beyond_l2: bool,
-    /// Its number among those that are listed.
+    /// Its number among those that are listed, and among instructions whose accesses are gathered.
     pub listed: Option<usize>,
+    pub by: Option<u32>,
     pub is_chain: bool,
     /// Its loop takes no longer than what it computes.
     pub takes_its_time: bool,
@@ -51,6 +52,7 @@ impl ByClock<'_, '_, '_> {
     /// Counts what the core waited for, and lists functions.
     pub(super) fn settle(&mut self, sources: &HashMap<u32, Source<'_>>) {
         let near = self.near_functions();
+        let met = self.met();
         let mut computed: HashMap<(u32, Option<usize>), u64> = HashMap::new();
         let mut gone = HashSet::new();
         for load in std::mem::take(&mut self.waited) {
@@ -61,7 +63,7 @@ impl ByClock<'_, '_, '_> {
                 _ => false,
             };
             let computes = is_near || load.takes_its_time && level != Level::Dirty;
-            if load.is_chain || !computes {
+            if load.is_chain || !computes || load.by.is_some_and(|by| met.contains(&by)) {
                 self.stalls.count(&load.readings, load.samples as f64);
                 continue;
             }
@@ -97,6 +99,29 @@ impl ByClock<'_, '_, '_> {
         }
         let fits = |addresses: &[u64]| judge(addresses, None, &self.run.caches).level == Level::L1;
         read.into_iter().filter(|(_, addresses)| fits(addresses)).map(|(function, _)| function).collect()
+    }
+
+    /// Instructions that mostly access lines which other threads write: whether they wait for those
+    /// is seen where threads run at the same time, and a busy machine lets them take turns.
+    fn met(&self) -> HashSet<u32> {
+        const LINE_BYTES: u64 = 64;
+        let accesses = &self.gathered.accesses;
+        let mut writers: HashMap<(u32, u64), HashSet<u32>> = HashMap::new();
+        for access in accesses.iter().filter(|access| access.writes) {
+            let line = (access.process, access.address / LINE_BYTES);
+            writers.entry(line).or_default().insert(access.thread);
+        }
+        let mut met: HashMap<u32, f64> = HashMap::new();
+        for access in accesses {
+            let writers = writers.get(&(access.process, access.address / LINE_BYTES));
+            let by_others = |writers: &HashSet<u32>| writers.iter().any(|thread| *thread != access.thread);
+            if writers.is_some_and(by_others) {
+                *met.entry(access.by).or_default() += access.weight;
+            }
+        }
+        let is_mostly =
+            |(by, weight): &(u32, f64)| *weight >= 0.5 * self.gathered.by[*by as usize].samples as f64;
+        met.into_iter().filter(is_mostly).map(|(by, _)| by).collect()
     }
 
     fn list_function(&mut self, source: &Source<'_>, function: &SampledFunction, stalled: u64) {

@@ -1,0 +1,60 @@
+//! The store that the core waited for longest.
+//!
+//! A sample behind a store says that the core could not go on before it was taken: the queue of
+//! stores that wait for their lines was full.
+
+use super::Waited;
+use crate::code::source::Source;
+use crate::data::data_address::data_address;
+use crate::data::object_stalls::{ObjectStalls, Reading};
+use crate::data::objects::Objects;
+use image::names::Line;
+use records::profile::{Finding, FindingKind};
+use units::{Avma, Estimate, Quantity, Svma, Unit};
+
+/// Less than this share of the CPU time is no finding.
+const LEAST_SHARE: f64 = 0.1;
+
+pub(super) struct Store {
+    pub samples: u64,
+    function: Option<String>,
+    line: Option<Line>,
+    object: Option<String>,
+}
+
+impl Store {
+    pub(super) fn of(source: &Source<'_>, address: Svma, waited: &Waited, objects: &Objects<'_, '_>) -> Self {
+        let instruction = source.code.instruction(address);
+        let readings = waited.kept.iter().filter_map(|kept| {
+            let at = data_address(instruction.as_ref()?, &kept.sample.registers?).ok()?;
+            let found = objects.found(kept, Avma(at.address()));
+            Some(Reading { thread: kept.sample.thread, found, weight: 1.0 })
+        });
+        let readings: Vec<Reading> = readings.collect();
+        let frames = source.frames(address);
+        Self {
+            samples: waited.samples,
+            function: frames.last().and_then(|own| own.function.clone()),
+            line: frames.first().and_then(|frame| frame.line.clone()),
+            object: ObjectStalls::default().count(&readings, 1.0).map(|object| object.name),
+        }
+    }
+
+    /// What there is to say, where all stores take this share of the CPU time.
+    pub(super) fn finding(&self, all: &Quantity) -> Option<Finding> {
+        let share = all.estimate().filter(|share| share.value >= LEAST_SHARE)?;
+        let data = self.object.as_ref().map_or_else(String::new, |name| format!(" to {name}"));
+        Some(Finding {
+            kind: FindingKind::Stores,
+            object: self.object.clone(),
+            function: self.function.clone(),
+            file: self.line.as_ref().map(|line| line.file.clone()),
+            line: self.line.as_ref().map(|line| line.line),
+            says: format!(
+                "the core waits until its stores{data} are taken: write each line whole and in sequence, less \
+                 often, or to memory that is in the caches"
+            ),
+            gain: Quantity::modelled(Estimate { lo: 0.0, ..share }, Unit::Ratio),
+        })
+    }
+}
