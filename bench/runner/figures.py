@@ -37,22 +37,6 @@ def derived(seen, base, solo, hand):
     return found
 
 
-def told_and_counted(seen, course):
-    """The pace that a harvest told of its scavenger, and that by its own count: the time that it takes
-    alone to come as far, over that of the run."""
-    told, wall = seen.get("told between"), seen.get("wall")
-    found = {"told between": "{:.3f} to {:.3f}".format(*told) if told else None}
-    alone = course.time_to(seen["done"]) if course and seen.get("done") else None
-    if not alone or not wall:
-        return found
-    low, high = (seconds / wall for seconds in alone)
-    found["counted"] = f"{low:.3f} to {high:.3f}"
-    # A count whose steps are too large for this tells nothing.
-    if high < 1.2 * low:
-        found["told ÷ counted"] = _over(seen.get("pace told"), (low + high) / 2)
-    return found
-
-
 def interval(rounds):
     """Median and its interval; `rounds` are lists of what was seen in each. The rounds are drawn
     anew, since what is seen within one has the same neighbours; without at least two there is no

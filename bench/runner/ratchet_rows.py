@@ -128,7 +128,7 @@ def _msh(this):
     case = cases.Case("ratchet", cases.all_cases()["msh"] | {"seconds": 2 * this.seconds})
     primary, scavenger = case.primaries[0], case.scavengers[0]
     alone = whole.one(case, rounds.ALONE, primary, None, 1)[None][0][0]["pace"]
-    solo, _ = whole.scavenger_alone(case, scavenger, 1)
+    solo = whole.scavenger_alone(case, scavenger, 1)
 
     def one(side):
         way = Way(side.name, "harvested", "--max-slowdown 10%")

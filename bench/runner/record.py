@@ -18,11 +18,8 @@ def told():
     record = read()
     if record is None:
         return {}
-    found = {"told": value((record.get("slowdown") or {}).get("share")), "wall": value(record["wall"])}
+    found = {"told": value((record.get("slowdown") or {}).get("share"))}
     for scavenger in record.get("scavengers", [])[:1]:
-        progress = scavenger.get("progress") or {}
-        found["pace told"] = value(progress)
-        found["told between"] = (progress["lo"], progress["hi"]) if "lo" in progress else None
         found["aboard"] = value((scavenger.get("times") or {}).get("aboard"))
         found["trips"] = sum(trip["count"] for trip in scavenger.get("trips_home", []))
         found["visits"] = value(scavenger.get("visits_home"))

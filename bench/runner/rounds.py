@@ -105,7 +105,7 @@ class _Primary:
 
     def _solo(self, scavenger, count):
         if scavenger is None:
-            return None, None
+            return None
         if scavenger not in self.solos:
             self.solos[scavenger] = whole.scavenger_alone(self.case, scavenger, count)
         return self.solos[scavenger]
@@ -147,8 +147,7 @@ class _Primary:
         by_hand = {} if way.by_hand else {
             other.name.removesuffix(", one area"): sum(found[None][0][0].get(name, 0) for name in ("pace", "work"))
             for other, found in runs.items() if other.by_hand}
-        pace, course = solo
-        return figures.derived(seen, alone, pace, by_hand) | figures.told_and_counted(seen, course)
+        return figures.derived(seen, alone, solo, by_hand)
 
 
 def _mean(before, after):

@@ -11,8 +11,6 @@ SHOWN = {
     "p50 ratio": ("median ÷ alone", "{:.2f}"), "p95 ratio": ("P95 ÷ alone", "{:.2f}"),
     "answered": ("answered a second", "{:.0f}"), "aboard": ("aboard, s", "{:.1f}"), "trips": ("trips home", "{:.0f}"),
     "visits": ("visits", "{:.0f}"), "output": ("output", "{}"), "cycles": ("core cycles", "{:.1f}"),
-    "pace told": ("pace told", "{:.3f}"), "told between": ("told between", "{}"), "counted": ("counted", "{}"),
-    "told ÷ counted": ("told ÷ counted", "{:.2f}"),
     "own time": ("alone, s", "{:.3f}"), "apart": ("alone after to before, %", "{:.1f}"),
     "waits": ("waits for memory", "{:.0%}"),
 }

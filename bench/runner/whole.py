@@ -106,7 +106,6 @@ def one(case, way, primary, scavenger, count):
             # A scavenger that counts bytes may have ended before.
             span = span if steps else max(running.until - (running.begin or ended), 1e-3)
             found["work"] = (running.done() - running.before) / span
-            found["done"] = running.done()
     found |= record.told()
     if running.count == 1 and running.counts != "steps":
         found["output"] = _same(host.WORK / "scavenger.out", host.WORK / f"scavenger.{scavenger}.expected")
@@ -123,27 +122,8 @@ def _same(path, expected):
     return "the same" if output[:shorter] == first[:shorter] else "DIFFERS"
 
 
-class Course:
-    """How far a scavenger is at each moment after its start, alone on the primary's CPU."""
-
-    def __init__(self):
-        self.looks, self.begin = [(0.0, 0)], time.monotonic()
-
-    def look(self, done):
-        if done > self.looks[-1][1]:
-            self.looks.append((time.monotonic() - self.begin, done))
-
-    def time_to(self, done):
-        """After how long it is that far: when that count shows, and when the next one does. A program
-        that counts in large steps, or builds something first, is anywhere between. Nothing if it
-        never was that far."""
-        shown = [since for since, count in self.looks if count <= done]
-        later = [since for since, count in self.looks if count > done]
-        return (shown[-1], later[0]) if later else None
-
-
 def scavenger_alone(case, name, count):
-    """The pace of one scavenger alone on the primary's CPU, and its course. What it writes is kept."""
+    """The pace of one scavenger alone on the primary's CPU. What it writes is kept."""
     build.program(name)
     counts = PROGRAMS[name]["counts"]
     own = progress.Progress(host.WORK / "progress.1")
@@ -151,31 +131,21 @@ def scavenger_alone(case, name, count):
     with open(host.WORK / f"scavenger.{name}.expected", "wb") as out:
         process = subprocess.Popen(on(case.cpu, *words(case, name, 1, count, 0)), cwd=host.WORK,
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL)
-    course = Course()
     try:
         if counts == "steps":
-            while not own.works():
-                if process.poll() is not None or time.monotonic() > course.begin + 120:
-                    raise Failed(f"{name} made no progress")
-                time.sleep(0.02)
-            settled = time.monotonic() + 0.3
-            while time.monotonic() < settled:
-                course.look(own.steps())
-                time.sleep(0.01)
+            if not progress.all_work([own], lambda: process.poll() is None):
+                raise Failed(f"{name} made no progress")
+            time.sleep(0.3)
             began, before = time.monotonic(), own.steps()
-            end = began + min(case.solo, max(case.seconds, 0.5))
-            while time.monotonic() < end:
-                course.look(own.steps())
-                time.sleep(0.01)
-            return (own.steps() - before) / (time.monotonic() - began), course
-        done, until = 0, course.begin
-        while process.poll() is None and time.monotonic() - course.begin < case.solo:
+            time.sleep(min(case.solo, max(case.seconds, 0.5)))
+            return (own.steps() - before) / (time.monotonic() - began)
+        began, done, until = time.monotonic(), 0, time.monotonic()
+        while process.poll() is None and time.monotonic() - began < case.solo:
             now = moved(process.pid, counts)
             if now:
                 done, until = now, time.monotonic()
-                course.look(now)
             time.sleep(0.01)
-        return done / max(until - course.begin, 1e-3), course
+        return done / max(until - began, 1e-3)
     finally:
         process.kill()
         process.wait()

@@ -58,7 +58,6 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     let outcome = prepared.run(homes, inherited, watch).map_err(|e| refused(&e))?;
     live.close();
     let document = Document::now(report::record(&prepared, &outcome));
-    prepared.keep(&document);
     for line in ended::troubles(&document.body) {
         console.remark(&format!("gleaner: {line}"));
     }

@@ -18,6 +18,8 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
         let name = format!("scavenger {} ({})", scavenger.copy, scavenger.process.command.join(" "));
         figures.headline(format!("{name}, progress"), Higher, &scavenger.progress);
         figures.detail(format!("{name}, time aboard"), Higher, &scavenger.times.aboard);
+        figures.detail(format!("{name}, turns aboard"), Higher, &scavenger.turns);
+        figures.detail(format!("{name}, CPU time at home"), Higher, &scavenger.times.running);
     }
     figures.0
 }

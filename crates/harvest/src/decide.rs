@@ -6,7 +6,6 @@
 //! its place in [`reason_against`].
 
 use records::profile::Profile;
-use records::run::{Run, Scavenger};
 
 /// What is known of the programs of a harvest before they start.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +13,6 @@ pub(crate) struct Known {
     /// The primary's profile: one that the user gave, or the one of the last `gleaner profile` of
     /// this program with these arguments.
     pub profile: Option<Profile>,
-    /// The last harvest of these programs with these arguments.
-    pub earlier: Option<Run>,
 }
 
 /// Scavengers can have no more than what the primary waits, and yields cost a few hundredths: it
@@ -49,7 +46,7 @@ pub(crate) fn reason_against(known: &Known, has_places: bool, has_guests: bool) 
         return Some(Against::NoYields);
     }
     let by_profile = known.profile.as_ref().and_then(|profile| waits_little(profile).or(sleeps(profile)));
-    by_profile.or(known.earlier.as_ref().and_then(gave_less)).map(Against::Known)
+    by_profile.map(Against::Known)
 }
 
 fn waits_little(profile: &Profile) -> Option<String> {
@@ -65,23 +62,6 @@ fn sleeps(profile: &Profile) -> Option<String> {
     let sleeps = ran < AWAKE_FROM_SHARE * elapsed && elapsed >= SHOWS_FROM_SECONDS;
     sleeps.then(|| {
         format!("by its profile it ran in {} of the time and slept in the rest", percent(ran / elapsed))
-    })
-}
-
-/// Guests aboard did less than the primary lost by them.
-fn gave_less(run: &Run) -> Option<String> {
-    let elapsed = run.wall.value()?;
-    let aboard: f64 = run.scavengers.iter().filter_map(|it| it.times.aboard.value()).sum();
-    if aboard < SHOWS_FROM_SECONDS {
-        return None;
-    }
-    let of_one = |it: &Scavenger| Some(it.turns.value()? * it.turn_alone.value()? / 1e9);
-    let gained = run.scavengers.iter().map(of_one).sum::<Option<f64>>()? / elapsed;
-    let slower = run.slowdown.share.estimate().filter(|share| share.lo > 0.0)?;
-    let lost = slower.value * (run.slowdown.watched.value()? / elapsed).min(1.0);
-    (gained < lost).then(|| {
-        let [gained, lost] = [gained, lost].map(percent);
-        format!("in their last harvest guests did {gained} of a CPU's work, and cost the primary {lost}")
     })
 }
 
@@ -107,7 +87,7 @@ mod tests {
     }
 
     fn against(profile: Profile) -> Option<String> {
-        match reason_against(&Known { profile: Some(profile), earlier: None }, true, true) {
+        match reason_against(&Known { profile: Some(profile) }, true, true) {
             Some(Against::Known(why)) => Some(why),
             _ => None,
         }
@@ -125,26 +105,5 @@ mod tests {
         assert!(computes.contains("1.5%"), "{computes}");
         let sleeps = against(profile([0.6, 0.7], 2.0, 8.0)).expect("it sleeps");
         assert!(sleeps.contains("25.0%"), "{sleeps}");
-    }
-
-    #[test]
-    fn an_earlier_harvest_tells_what_it_gave() {
-        let fixture = include_bytes!("../../records/fixtures/run.v1.one-scavenger.json");
-        let mut run = records::parse::<Run>(fixture).expect("a fixture").body;
-        let count = |value| Quantity::measured(Estimate::exact(value), Unit::Count);
-        let seconds = |value| Quantity::measured(Estimate::exact(value), Unit::Seconds);
-        run.wall = seconds(4.0);
-        run.slowdown.watched = seconds(4.0);
-        run.slowdown.share = Quantity::measured(Estimate::new(0.04, 0.03, 0.05), Unit::Ratio);
-        run.scavengers.truncate(1);
-        let guest = &mut run.scavengers[0];
-        guest.times.aboard = seconds(2.0);
-        guest.turns = count(2e6);
-        guest.turn_alone = Quantity::measured(Estimate::new(150.0, 100.0, 200.0), Unit::Nanos);
-        assert_eq!(gave_less(&run), None, "0.3 of 4 s are more than 4%");
-        run.scavengers[0].turns = count(1e5);
-        assert!(gave_less(&run).expect("it gave less").contains("0.4%"));
-        run.scavengers[0].times.aboard = seconds(0.1);
-        assert_eq!(gave_less(&run), None, "it was hardly tried");
     }
 }

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// First word of the page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"GLNRHARV");
 /// Launcher and runtime are built together; this catches a mix of two builds.
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 /// Environment variable that names the control page to the runtime's constructor, which takes it
 /// away again.
 pub const VARIABLE: &str = "GLEANER_HARVEST_CONTROL";
@@ -140,13 +140,6 @@ pub mod failure {
     pub const ARGUMENTS: u32 = 10;
 }
 
-/// What gauges of turns may be relied on for.
-pub mod gauge {
-    /// A switch may take this many times what it usually does: where many places share one jump,
-    /// the processor does not foresee where it leads.
-    pub const DEAR: f64 = 8.0;
-}
-
 /// Why a guest went home, as an index of `trips`.
 pub mod trip {
     /// It met a leave: a library, a system call, a return into an original.
@@ -167,9 +160,7 @@ pub mod trip {
     pub const FREE: usize = 7;
     /// The primary's thread came to no yield for long.
     pub const NO_YIELD: usize = 8;
-    /// It was aboard for long, and is timed alone at home for a moment.
-    pub const GAUGED: usize = 9;
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 9;
 }
 
 /// A scavenger, as the launcher asks for it and the runtime reports on it.
@@ -222,17 +213,8 @@ pub struct ScavengerRow {
     /// part of that aboard.
     pub visits: AtomicU64,
     pub visited_ns: AtomicU64,
-    /// How often its contexts had their turn aboard, and the ticks that these turns take at home,
-    /// a floating-point number by its bits, as far as that is known.
+    /// How often its contexts had their turn aboard.
     pub turns: AtomicU64,
-    pub work_ticks: AtomicU64,
-    /// Turns that are not in these ticks: no guest that was aboard has been timed yet.
-    pub unpriced_turns: AtomicU64,
-    /// Gauges of how long a turn takes at home: how many, and the sums of their figures and of the
-    /// squares of these, in ticks; floating-point numbers by their bits.
-    pub gauges: AtomicU64,
-    pub gauge_sum: AtomicU64,
-    pub gauge_squares: AtomicU64,
     /// Killed by the runtime since one of its threads was lost with a primary that was killed.
     pub lost: AtomicU32,
     /// Why it does not have the lowest priority (`SCHED_IDLE`) at home; 0: it has.
@@ -403,8 +385,6 @@ pub struct Control {
     pub watched: u32,
     /// By how much it may become slower, in millionths.
     pub max_slowdown: u32,
-    /// What a switch at a yield takes, in picoseconds: it is in what gauges say of a turn.
-    pub switch_ps: u64,
     /// For how long it may be away at once.
     pub max_absence_ns: u64,
     /// What takes no longer than this between two yields is no miss.

@@ -1,6 +1,5 @@
 //! Records kept by what they are of, until a newer one of the same takes their place: the last
-//! profile of a program, the last harvest of some programs. What was found out once, later runs may
-//! go by.
+//! profile of a program. What was found out once, later runs may go by.
 
 use crate::directory;
 use records::{Document, Record};

@@ -53,8 +53,8 @@ pub(crate) struct HarvestArgs {
     home_cpus: Option<CpuList>,
 
     /// Keep scavengers in the primary's stalls even where a CPU is idle and they would run faster
-    /// there, and where a profile or the last harvest of these programs says that stalls are not
-    /// worth it; for measuring what stalls are worth, or to leave idle CPUs to others
+    /// there, and where a profile says that stalls are not worth it; for measuring what stalls are
+    /// worth, or to leave idle CPUs to others
     #[arg(long)]
     stay_aboard: bool,
 

@@ -89,12 +89,14 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
     }
     for scavenger in &run.scavengers {
         let trips: u64 = scavenger.trips_home.iter().map(|trip| trip.count).sum();
+        let came = match pace(&scavenger.progress) {
+            Some(pace) => format!("{pace}; aboard {}", scavenger.times.aboard.brief()),
+            None => known(scavenger),
+        };
         let _ = writeln!(
             text,
-            "  {}: {}; aboard {}, {trips} trips home{}, {}{}",
+            "  {}: {came}, {trips} trips home{}, {}{}",
             told(scavenger),
-            pace(&scavenger.progress),
-            scavenger.times.aboard.brief(),
             visits(scavenger),
             how(&scavenger.process.ended),
             starved(scavenger)
@@ -103,6 +105,7 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
             let _ = writeln!(text, "    {line}");
         }
     }
+    text.push_str(&paces_not_resolved(run));
     if let Some(work) = run.work.estimate().filter(|_| !run.scavengers.is_empty()) {
         let verdict = if work.lo > 1.0 {
             ""
@@ -127,18 +130,58 @@ fn beside(run: &Run, why: &str, prices: &Prices, record: Option<&Path>) -> Strin
         run.wall.brief()
     );
     for scavenger in &run.scavengers {
-        let (told, pace, how) = (told(scavenger), pace(&scavenger.progress), how(&scavenger.process.ended));
-        let _ = writeln!(text, "  {told}: {pace}; {how}{}", starved(scavenger));
+        let (told, how) = (told(scavenger), how(&scavenger.process.ended));
+        let came = pace(&scavenger.progress).unwrap_or_else(|| time_at_home(scavenger));
+        let _ = writeln!(text, "  {told}: {came}; {how}{}", starved(scavenger));
     }
+    text.push_str(&paces_not_resolved(run));
     let _ = writeln!(text, "  next: {}", next_step(run, prices, record));
     text
 }
 
-/// A scavenger's pace, as a share of its pace alone.
-fn pace(progress: &Quantity) -> String {
-    match progress {
-        Quantity::Resolved { .. } => format!("advanced at {} of its pace alone", figure(progress)),
-        Quantity::Unresolved { unresolved } => format!("pace not resolved ({unresolved})"),
+/// A scavenger's pace, as a share of its pace alone; none where it is not resolved.
+fn pace(progress: &Quantity) -> Option<String> {
+    progress.value().map(|_| format!("advanced at {} of its pace alone", figure(progress)))
+}
+
+/// Why paces are not resolved, a line for each reason.
+fn paces_not_resolved(run: &Run) -> String {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for scavenger in &run.scavengers {
+        let Quantity::Unresolved { unresolved } = &scavenger.progress else { continue };
+        match reasons.iter_mut().find(|(why, _)| why == unresolved) {
+            Some((_, whose)) => whose.push(told(scavenger)),
+            None => reasons.push((unresolved, vec![told(scavenger)])),
+        }
+    }
+    let line = |(why, whose): (&str, Vec<String>)| {
+        let of = match (whose.len(), run.scavengers.len()) {
+            (1, 1) => String::new(),
+            (some, all) if some == all => " of all scavengers".to_owned(),
+            _ => format!(" of {}", whose.join(", ")),
+        };
+        format!("  pace{of} not resolved: {why}\n")
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// What is known of a scavenger whose pace is not.
+fn known(scavenger: &Scavenger) -> String {
+    let aboard = scavenger.times.aboard.brief();
+    let aboard = match scavenger.turns.value() {
+        Some(_) => format!("{} turns aboard in {aboard}", scavenger.turns.brief()),
+        None => format!("aboard {aboard}"),
+    };
+    format!("{}, {aboard}", time_at_home(scavenger))
+}
+
+fn time_at_home(scavenger: &Scavenger) -> String {
+    let times = &scavenger.times;
+    // The time of all threads together is not in the record.
+    let whose = if times.at_home.value().is_some() { "" } else { " of its first thread" };
+    match times.running.value() {
+        Some(_) => format!("{} of CPU time at home{whose}", times.running.brief()),
+        None => "CPU time at home not known".to_owned(),
     }
 }
 
@@ -234,7 +277,7 @@ mod tests {
             },
             progress: none(),
             turns: none(),
-            turn_alone: none(),
+            turn_alone: None,
             turns_with_sites_off: None,
             site_turn_alone: None,
             faults_aboard: none(),
@@ -254,6 +297,32 @@ mod tests {
         assert_eq!(times([2.0, 3.0, 4.5]), "");
         assert_eq!(times([0.0, 0.0, 0.4]), "", "it has only begun");
         assert_eq!(times([0.0, 0.0, 0.0]), "");
+    }
+
+    #[test]
+    fn without_a_pace_it_says_what_is_known() {
+        let mut guest = scavenger(Ended::WithThePrimary, NO_OUTPUT, [0.744, 1.09, 4.9]);
+        assert_eq!(pace(&guest.progress), None);
+        assert_eq!(known(&guest), "1.09 s of CPU time at home, aboard 744 ms");
+        guest.turns = Quantity::measured(Estimate::exact(24_374_823.0), Unit::Count);
+        assert_eq!(known(&guest), "1.09 s of CPU time at home, 24374823 turns aboard in 744 ms");
+        guest.times.at_home = Quantity::unresolved("several threads");
+        assert_eq!(time_at_home(&guest), "1.09 s of CPU time at home of its first thread");
+        guest.progress = Quantity::measured(Estimate::new(0.2, 0.1, 0.3), Unit::Ratio);
+        assert!(pace(&guest.progress).is_some_and(|it| it.ends_with(" of its pace alone")));
+    }
+
+    #[test]
+    fn why_paces_are_not_resolved_is_said_once() {
+        let fixture = include_bytes!("../../../records/fixtures/run.v1.one-scavenger.json");
+        let mut run = records::parse::<Run>(fixture).expect("a fixture").body;
+        let guest = |copy| Scavenger { copy, ..scavenger(Ended::WithThePrimary, NO_OUTPUT, [0.0; 3]) };
+        run.scavengers = vec![guest(1)];
+        assert_eq!(paces_not_resolved(&run), "  pace not resolved: not counted\n");
+        run.scavengers = vec![guest(1), guest(2), guest(3)];
+        assert_eq!(paces_not_resolved(&run), "  pace of all scavengers not resolved: not counted\n");
+        run.scavengers[1].progress = Quantity::measured(Estimate::exact(0.2), Unit::Ratio);
+        assert_eq!(paces_not_resolved(&run), "  pace of ./a (1), ./a (3) not resolved: not counted\n");
     }
 
     #[test]

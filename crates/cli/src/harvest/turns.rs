@@ -45,7 +45,7 @@ impl Turns {
         if !self.asked || self.sampling.is_none() && aboard == 0 {
             return;
         }
-        let turns = now.scavengers.iter().map(|scavenger| scavenger.work.turns).sum();
+        let turns = now.scavengers.iter().map(|scavenger| scavenger.turns).sum();
         let look = (Instant::now(), turns);
         self.looks.get_or_insert([look, look])[1] = look;
         (self.guests, self.times) = (self.guests + u64::from(aboard), self.times + 1);

@@ -156,7 +156,7 @@ fn a_summary_comes_after_the_run_unless_it_is_quiet() {
     assert!(lines[1..].iter().all(|line| line.starts_with("  ")), "{errors}");
     assert!(lines.last().unwrap().starts_with("  next: "), "{errors}");
     for expected in
-        ["  slowdown of the primary: ", "  absences of the primary: ", "  ./p spin (1): ", "; aboard "]
+        ["  slowdown of the primary: ", "  absences of the primary: ", "  ./p spin (1): ", " aboard "]
     {
         assert!(errors.contains(expected), "'{expected}' in {errors}");
     }

@@ -44,7 +44,7 @@ pub use ready::Starved;
 pub use recent::{Recent, RecentFigures};
 pub use request::{After, Contract, Harvest, Homes, Module, Program, Scavenger, Stream};
 pub use running::{Outcome, Running, ScavengerOutcome};
-pub use snapshot::{ScavengerNow, Snapshot, Work};
+pub use snapshot::{ScavengerNow, Snapshot};
 
 use crate::find::libraries;
 use std::ffi::OsString;

@@ -97,7 +97,6 @@ impl Image {
         image.put(offset_of!(Control, closed), harvest.inherited.closed);
         image.put(offset_of!(Control, outlive_launcher), u32::from(harvest.outlive_launcher));
         image.put(offset_of!(Control, stay_aboard), u32::from(harvest.homes.stay_aboard));
-        image.put64(offset_of!(Control, switch_ps), (harvest.switch.as_secs_f64() * 1e12) as u64);
         if let Some(cpus) = &harvest.homes.cpus {
             let mask = cpus.iter().filter(|cpu| **cpu < 64).fold(0_u64, |mask, cpu| mask | 1 << cpu);
             image.put(offset_of!(Control, home_cpus_known), 1);

@@ -132,8 +132,6 @@ pub struct Harvest {
     pub watch_every: Duration,
     pub outlive_launcher: bool,
     pub inherited: Inherited,
-    /// What a switch at a yield takes.
-    pub switch: Duration,
 }
 
 impl Harvest {
@@ -149,7 +147,6 @@ impl Harvest {
             watch_every: Duration::from_millis(200),
             outlive_launcher: false,
             inherited: Inherited::default(),
-            switch: Duration::ZERO,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::leaves::{Leaves, ProgramFiles};
 use super::lives::{Life, LifeSamples};
 use super::page::{Page, row};
 use super::request::{After, Harvest};
-use super::snapshot::{ScavengerNow, Snapshot, Work};
+use super::snapshot::{ScavengerNow, Snapshot};
 use runtime_abi::control::{Control, ScavengerRow, life, refusal, stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
@@ -167,25 +167,7 @@ impl Running {
             aboard_time: Duration::from_nanos(u64(offset_of!(ScavengerRow, aboard_ns))),
             visits: u64(offset_of!(ScavengerRow, visits)),
             visited: Duration::from_nanos(u64(offset_of!(ScavengerRow, visited_ns))),
-            work: self.work(index),
-        }
-    }
-
-    fn work(&self, index: usize) -> Work {
-        let word = |offset| self.page.u64(row(index) + offset);
-        let number = |offset| f64::from_bits(word(offset));
-        let clock = [offset_of!(Control, clock_ticks), offset_of!(Control, clock_ns)];
-        let [ticks, ns] = clock.map(|offset| self.page.u64(offset) as f64);
-        let rate = if ns > 0.0 { ticks / ns } else { 0.0 };
-        Work {
-            switch: self.page.u64(offset_of!(Control, switch_ps)) as f64 / 1000.0 * rate,
-            turns: word(offset_of!(ScavengerRow, turns)),
-            unpriced: word(offset_of!(ScavengerRow, unpriced_turns)),
-            ticks: number(offset_of!(ScavengerRow, work_ticks)),
-            rate,
-            gauges: word(offset_of!(ScavengerRow, gauges)),
-            sum: number(offset_of!(ScavengerRow, gauge_sum)),
-            squares: number(offset_of!(ScavengerRow, gauge_squares)),
+            turns: u64(offset_of!(ScavengerRow, turns)),
         }
     }
 

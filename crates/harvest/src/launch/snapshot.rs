@@ -21,25 +21,8 @@ pub struct ScavengerNow {
     /// Visits home while the primary lent the processor, and their time.
     pub visits: u64,
     pub visited: Duration,
-    /// What its turns aboard were worth.
-    pub work: Work,
-}
-
-/// Turns that a scavenger had aboard, and how long these take at home, as gauges say.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+    /// Turns that its contexts had aboard.
     pub turns: u64,
-    /// Those of them that `ticks` does not tell of.
-    pub unpriced: u64,
-    /// Ticks of the time stamp counter, and how many of these a nanosecond has; 0: not known.
-    pub ticks: f64,
-    pub rate: f64,
-    /// How many gauges, the sum of what they say of one turn in ticks, and that of the squares.
-    pub gauges: u64,
-    pub sum: f64,
-    pub squares: f64,
-    /// Ticks of a switch, which are not in these figures any more.
-    pub switch: f64,
 }
 
 /// What a harvest does now.

@@ -92,7 +92,7 @@ pub fn record(prepared: &Prepared, outcome: &Outcome) -> Run {
         cycles: None,
         yields: Yields {
             primary: None,
-            guests: count(outcome.scavengers.iter().map(|it| it.figures.work.turns).sum()),
+            guests: count(outcome.scavengers.iter().map(|it| it.figures.turns).sum()),
             cost: None,
         },
         absences: absences(&outcome.last.paces),
@@ -241,8 +241,9 @@ fn scavenger(prepared: &Prepared, wanted: &WantedScavenger, outcome: &ScavengerO
         output: wanted.output.clone(),
         times: times(outcome),
         progress: gained::pace(outcome),
-        turns: count(figures.work.turns),
-        turn_alone: gained::turn_alone(&figures.work),
+        turns: count(figures.turns),
+        // Older records have these.
+        turn_alone: None,
         turns_with_sites_off: None,
         site_turn_alone: None,
         faults_aboard: count(figures.trips[trip::FAULT]),
@@ -285,7 +286,6 @@ fn trips(figures: &ScavengerNow) -> Vec<HomeTrip> {
         (trip::SLOWED, "with it aboard, the primary was slower than --max-slowdown allows"),
         (trip::STAYED, "it stayed aboard for longer than --max-absence"),
         (trip::FREE, "a CPU became idle for its own thread"),
-        (trip::GAUGED, "to be timed alone for a moment"),
         (trip::NO_YIELD, "the primary's thread reached no yield for too long"),
     ];
     WHY.into_iter()

@@ -83,7 +83,6 @@ pub fn prepare(
     } else {
         temporary_cache()?
     };
-    let mut key = None;
     let (plan, mut planning) = match &request.plan {
         PlanSource::Given(path) => {
             let mut plan = records::read::<Plan>(path)?.body;
@@ -111,11 +110,7 @@ pub fn prepare(
                 .iter()
                 .map(|path| Ok(records::read::<Profile>(path)?.body))
                 .collect::<Result<Vec<Profile>, SessionError>>()?;
-            let known = request.decide.then(|| {
-                let (known, its_key) = known::of(&participants, &mut profiles);
-                key = its_key;
-                known
-            });
+            let known = request.decide.then(|| known::of(&participants, &mut profiles));
             let rates = ProfiledRates::of(&profiles, prices.miss().1.value);
             // What is made for this run only, no later one goes on with.
             let may_leave =
@@ -145,7 +140,6 @@ pub fn prepare(
         }
     }
     let mut prepared = Prepared::of(plan, participants, made?, cache);
-    prepared.key = key;
     prepared.left_for_later = planning.left_for_later;
     prepared.left_alone.splice(..0, left_alone);
     // A user who wants as many libraries as can be had need not hear each time which cannot.

@@ -2,7 +2,6 @@
 
 use super::error::SessionError;
 use super::files::RewrittenFiles;
-use super::known;
 use super::modules::{has_yields, is_of, module_of, needs_copy};
 use super::participants::{LeftAlone, Participants};
 use super::rewritten_file::entry;
@@ -13,9 +12,8 @@ use crate::launch::{self, Homes, LaunchError, Outcome, Running, ScavengerOutcome
 use crate::rewrite::{self, Entry};
 use lab::inherited::Inherited;
 use model::prices::Pricing;
-use records::Document;
-use records::plan::{Plan, PlannedModule, Prices, Role};
-use records::run::{Refused, Run};
+use records::plan::{Plan, PlannedModule, Role};
+use records::run::Refused;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -31,8 +29,6 @@ pub struct Prepared {
     pub left_alone: Vec<LeftAlone>,
     /// Why all programs run as they are; none where the primary is harvested.
     pub beside: Option<Against>,
-    /// By which the record of this harvest is kept; none where no later one is to go by it.
-    pub(super) key: Option<String>,
     /// Libraries that later launches will rewrite.
     pub(crate) left_for_later: Option<Refused>,
     /// A temporary one goes with this.
@@ -56,12 +52,6 @@ fn contract(plan: &Plan) -> Option<launch::Contract> {
     })
 }
 
-/// What these cycles take; none, where nobody knows.
-fn time(prices: &Prices, cycles: f64) -> Duration {
-    let hertz = prices.clock.value().filter(|hertz| *hertz > 0.0);
-    hertz.map_or(Duration::ZERO, |hertz| Duration::from_secs_f64((cycles / hertz).clamp(0.0, 1e-6)))
-}
-
 impl Prepared {
     /// The plan is left with what could be done.
     pub(super) fn of(
@@ -82,8 +72,8 @@ impl Prepared {
                 rewrite::settle(module, &entry.note);
             }
         }
-        let (beside, key, left_for_later) = (None, None, None);
-        Self { plan, participants, files, left_alone, beside, key, left_for_later, _cache: cache }
+        let (beside, left_for_later) = (None, None);
+        Self { plan, participants, files, left_alone, beside, left_for_later, _cache: cache }
     }
 
     /// All programs as they are.
@@ -119,14 +109,6 @@ impl Prepared {
 
     pub(crate) fn participants(&self) -> &Participants {
         &self.participants
-    }
-
-    /// Keeps the record of this harvest, by which later ones of these programs decide whether it is
-    /// worth it. One that ran beside says nothing of that.
-    pub fn keep(&self, document: &Document<Run>) {
-        if let Some(key) = &self.key {
-            known::keep(key, document);
-        }
     }
 
     /// Starts all programs and waits for the primary's end. `inherited` is what this process began
@@ -177,8 +159,6 @@ impl Prepared {
         harvest.ring = if self.primary_has_yields() { self.plan.bounds.ring } else { 0 };
         harvest.contract = contract(&self.plan);
         harvest.homes = homes;
-        let prices = &self.plan.prices;
-        harvest.switch = time(prices, prices.yield_cost(2, false, 0).value);
         for wanted in self.participants.guests() {
             let mut scavenger = launch::Scavenger::new(program(&wanted.program, Role::Scavenger)?);
             scavenger.stdout = wanted.stdout.clone();

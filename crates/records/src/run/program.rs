@@ -78,13 +78,15 @@ pub struct Scavenger {
     pub output: String,
     pub times: Times,
     /// Its pace from its start to its end, as a share of that of its twins alone on a processor:
-    /// what its time aboard was worth, and its CPU time at home.
+    /// what its time aboard was worth, and its CPU time at home. Resolved where it was hardly
+    /// aboard; in older records also by how long its turns took at home.
     pub progress: Quantity,
-    /// Turns aboard, and how long one takes alone.
+    /// Turns aboard.
     #[serde(default = "not_told")]
     pub turns: Quantity,
-    #[serde(default = "not_told")]
-    pub turn_alone: Quantity,
+    /// In older records: how long a turn took alone, as it was timed at home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_alone: Option<Quantity>,
     /// In older records: turns while the yields at its own loads were off, and how long a turn that
     /// ended there took alone. These yields are never off any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]

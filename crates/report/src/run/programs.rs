@@ -85,6 +85,7 @@ fn programs(run: &Run) -> Table {
         "running",
         "waiting",
         "lent by the primary",
+        "turns aboard",
         "progress",
         "trips home",
     ];
@@ -107,6 +108,7 @@ fn programs(run: &Run) -> Table {
             Cell::quantity(&times.running),
             Cell::quantity(&times.waiting),
             Cell::quantity(&times.lent),
+            Cell::quantity(&scavenger.turns),
             Cell::quantity(&scavenger.progress),
             Cell::html(trips.collect::<Vec<_>>().join("; ")),
         ]);

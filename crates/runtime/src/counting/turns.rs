@@ -55,3 +55,32 @@ pub(crate) fn take(guest: &Context, host: &Area) -> u64 {
     let there = if mine { now.saturating_sub(joined) } else { 0 };
     words.turns.swap(0, Relaxed) + there
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switching::ring;
+    use crate::switching::ring_tests::world;
+
+    #[test]
+    fn turns_count_while_a_guest_takes_part_in_a_ring() {
+        let (host, guests) = world(2);
+        let guest = guests[0];
+        let go_round = |many: i64| {
+            host.twin.passes.store(host.twin.passes.load(Relaxed) - many, Relaxed);
+        };
+        ring::append(host, guest);
+        go_round(10);
+        assert_eq!((take(guest, host), take(guest, host)), (10, 0));
+        // None while it is aside, nor when it is in no ring.
+        joins(host, guest);
+        go_round(4);
+        aside(host, true);
+        go_round(100);
+        aside(host, false);
+        go_round(5);
+        parts(host, guest);
+        go_round(7);
+        assert_eq!(take(guest, host), 9);
+    }
+}

@@ -11,7 +11,7 @@
 //!         captured context
 //! 0x0a00  samples
 //! 0x0e00  LoanWords
-//! 0x0e80  GaugeWords, GaugeNotes, TurnWords
+//! 0x0e80  TurnWords
 //! ```
 //!
 //! An area's words lie in parts, by which side writes them. The type of a part is in the room of
@@ -36,8 +36,6 @@ use crate::counting::turn_words::TurnWords;
 use crate::signals::area_words::SignalWords;
 use crate::signals::frame::SignalStack;
 use crate::supervisor::area_words::{OrderWords, SupervisorWords};
-use crate::supervisor::gauge_notes::GaugeNotes;
-use crate::switching::gauge_words::GaugeWords;
 use crate::switching::loan_words::LoanWords;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use runtime_abi::control::ScavengerRow;
@@ -51,9 +49,7 @@ const BACK: usize = 0x700 + context::BEFORE;
 pub(crate) const FRAME: usize = 0x800;
 const SAMPLES: usize = 0xa00;
 const LOANS: usize = 0xe00;
-pub(crate) const GAUGE: usize = 0xe80;
-const GAUGE_NOTES: usize = 0xf40;
-const TURN_WORDS: usize = 0xfc0;
+const TURN_WORDS: usize = 0xe80;
 pub(crate) const XSAVE: usize = 0x1000;
 pub(crate) const XSAVE_SIZE: usize = 0x3000;
 pub(crate) const SLOW_STACK_TOP: usize = 0x8000;
@@ -225,9 +221,7 @@ at!(supervisor == 0x2c0);
 const _: () = assert!(size_of::<Area>() <= 0x400);
 const _: () = assert!(FRAME + size_of::<Frame>() <= SAMPLES);
 const _: () = assert!(SAMPLES + 4 * SAMPLE_COUNT * ROWS <= LOANS);
-const _: () = assert!(LOANS + size_of::<LoanWords>() <= GAUGE);
-const _: () = assert!(GAUGE + size_of::<GaugeWords>() <= GAUGE_NOTES);
-const _: () = assert!(GAUGE_NOTES + size_of::<GaugeNotes>() <= TURN_WORDS);
+const _: () = assert!(LOANS + size_of::<LoanWords>() <= TURN_WORDS);
 const _: () = assert!(TURN_WORDS + size_of::<TurnWords>() <= XSAVE);
 
 /// The `n`th pointer's target, where pointers are set once before anyone can see them.
@@ -293,22 +287,10 @@ impl Area {
         unsafe { &*((self.address() + LOANS) as *const LoanWords) }
     }
 
-    /// How fast its thread runs alone.
-    pub(crate) fn gauge(&self) -> &GaugeWords {
-        // SAFETY: it lies in the same slot, and holds atomics only.
-        unsafe { &*((self.address() + GAUGE) as *const GaugeWords) }
-    }
-
     /// How often its ring went round, or its context was in one that did.
     pub(crate) fn turn_words(&self) -> &TurnWords {
         // SAFETY: it lies in the same slot, and holds atomics only.
         unsafe { &*((self.address() + TURN_WORDS) as *const TurnWords) }
-    }
-
-    /// What the supervisor knows of that.
-    pub(crate) fn gauge_notes(&self) -> &GaugeNotes {
-        // SAFETY: as above.
-        unsafe { &*((self.address() + GAUGE_NOTES) as *const GaugeNotes) }
     }
 
     /// Counters that are linked into the ring while something is counted: before guests, and behind

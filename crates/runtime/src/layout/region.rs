@@ -395,8 +395,6 @@ impl Region {
         area.signals.reset();
         area.supervisor.reset();
         area.loans().reset();
-        area.gauge().reset();
-        area.gauge_notes().reset();
         area.turn_words().reset();
         area.twin.budget.store(0, Relaxed);
         area.twin.passes.store(-1, Relaxed);

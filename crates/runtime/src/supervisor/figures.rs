@@ -203,30 +203,6 @@ pub(crate) const LINGER_SHARED_CPU: u64 = 100;
 /// From this many yields of a file on they are written at once.
 pub(crate) const AT_ONCE_LEAST: usize = 8;
 
-// --- What turns are worth ------------------------------------------------------------------
-/// The time between two gauges of a home that parks anyhow: it comes from a system call, and what a
-/// program does behind one, or when it begins, is not what it does all the time. So these count
-/// only as long as there are no others.
-pub(crate) const GAUGE_AT_HOME_NS: u64 = 50_000_000;
-/// The same of a guest that stays aboard, where a visit is enough.
-pub(crate) const GAUGE_VISIT_NS: u64 = 100_000_000;
-/// The same where it takes a trip home.
-pub(crate) const GAUGE_TRIP_NS: u64 = 1_000_000_000;
-/// The first few come sooner.
-pub(crate) const GAUGE_FIRST_NS: u64 = 5_000_000;
-/// For so long a gauge lets a program warm up.
-pub(crate) const GAUGE_WARM_NS: f64 = 40_000.0;
-/// A gauge that is this many times the price, or this part of it, came upon a system call, a fault
-/// or another thread.
-pub(crate) const GAUGE_FAR: f64 = 2.5;
-/// Of a gauge, this part is the program's own at least, however long switches take.
-pub(crate) const GAUGE_LEAST: f64 = 0.1;
-/// The last gauges make a price: their median, since some come upon a system call, a fault, or
-/// another thread on their processor.
-pub(crate) const GAUGES_RECENT: usize = 5;
-/// Fewer say nothing.
-pub(crate) const GAUGES_FEW: usize = 3;
-
 // --- What ended scavengers leave -----------------------------------------------------------
 /// Between two searches for vfork children, of which [`SEARCHES`] must find none.
 pub(crate) const SEARCH_EVERY_NS: u64 = 100_000_000;

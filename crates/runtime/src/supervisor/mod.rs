@@ -22,8 +22,6 @@ mod boarding;
 mod cleanup;
 mod clock;
 pub(crate) mod figures;
-pub(crate) mod gauge_notes;
-pub(crate) mod gauges;
 mod processes;
 mod sites;
 mod slowdown;

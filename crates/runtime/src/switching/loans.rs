@@ -39,9 +39,7 @@ const MOST_LATE: u32 = 8;
 /// dismissed.
 pub(crate) fn visit(area: &'static Area, guest: &'static Context, why: usize) -> VisitEnd {
     let home = guest.home();
-    // One that is sent to be timed is late at times, which says nothing of its leaves.
-    let timed = why == trip::GAUGED;
-    if !may_visit(area, guest) || !timed && is_often_late(home) {
+    if !may_visit(area, guest) || is_often_late(home) {
         return VisitEnd::None;
     }
     links::hook(home); // it parks at its first yield
@@ -61,9 +59,6 @@ pub(crate) fn visit(area: &'static Area, guest: &'static Context, why: usize) ->
     let late = guest.state.compare_exchange(state::VISITING, state::LEAVING, AcqRel, Acquire).is_ok();
     let spent = pay(area, begin);
     let its = home.loans();
-    if late && timed {
-        return VisitEnd::Late;
-    }
     if late {
         let times = (its.late.load(Relaxed) + 1).min(MOST_LATE);
         its.late.store(times, Relaxed);
@@ -104,7 +99,7 @@ fn may_lend(area: &Area) -> bool {
 }
 
 /// A guest may be lent to now, unless it was late too often.
-pub(crate) fn may_visit(area: &Area, guest: &Context) -> bool {
+fn may_visit(area: &Area, guest: &Context) -> bool {
     may_lend(area) && guest.recall.load(Relaxed) == 0
 }
 

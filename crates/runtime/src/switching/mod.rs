@@ -5,11 +5,9 @@
 //! the list of contexts that share a thread, [`links`] how one is put in and taken out, [`park`] a
 //! scavenger's thread at home, [`redirect`] makes a context lead back to the thread's own,
 //! [`leaves`] counts where guests go home, [`loans`] lends a thread's processor to homes,
-//! [`gauge`] times a home's yields, [`gs`] is the register that leads to a thread's area.
+//! [`gs`] is the register that leads to a thread's area.
 
 mod across;
-pub(crate) mod gauge;
-pub(crate) mod gauge_words;
 pub(crate) mod gs;
 pub(crate) mod labels;
 mod leaves;

@@ -4,7 +4,6 @@ use crate::layout::area::{Area, settled};
 use crate::layout::context::state;
 use crate::signals::deliver::stack_at_home;
 use crate::signals::entry::send_put_off;
-use crate::switching::gauge;
 use crate::switching::links;
 use crate::switching::loans::{self, Visitor};
 use crate::sys;
@@ -26,9 +25,6 @@ pub(crate) extern "C" fn park(area: &'static Area) -> u64 {
     if lent || area.settled.load(Relaxed) != 0 {
         links::abandon(area);
     } else {
-        if gauge::goes_on(area) {
-            return stack_at_home(area);
-        }
         let visitor = loans::end_visit(area);
         if visitor == Visitor::None && begins(area) {
             is_parked(area);

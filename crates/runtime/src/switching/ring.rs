@@ -23,7 +23,6 @@
 use crate::counting::count;
 use crate::layout::area::{Area, follow, lock};
 use crate::layout::context::Context;
-use crate::switching::gauge;
 use crate::switching::labels;
 use crate::switching::leaves;
 use crate::switching::links;
@@ -79,7 +78,7 @@ pub(crate) extern "C" fn control(area: &'static Area) -> *mut Context {
     own.next.store(first, Release);
     area.lock.store(lock::FREE, Release);
     loans::slice(area);
-    gauge::visit(area).unwrap_or(first)
+    first
 }
 
 /// The current guest of a primary's thread leaves; its registers are in its frame. Returns the

@@ -31,9 +31,8 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 use runtime_abi::{area as a, context as c};
 
-use crate::layout::area::{Area, FRAME, Frame, GAUGE, XSAVE};
+use crate::layout::area::{Area, FRAME, Frame, XSAVE};
 use crate::layout::context::Context;
-use crate::switching::gauge_words::GaugeWords;
 use crate::sys;
 
 /// Flags of a program's that `sahf` does not load: direction, nested task, alignment check,
@@ -175,20 +174,7 @@ global_asm!(
     ".globl gleaner_park",
     ".hidden gleaner_park",
     "gleaner_park:",
-    "sub dword ptr gs:[{GAUGE_LEFT}], 1", // see `gauge`
-    "jns 4b",
-    "mov ecx, dword ptr gs:[{GAUGE_LAPS}]",
-    "sub ecx, 1",
-    "js 9f",
-    "mov dword ptr gs:[{GAUGE_LAPS}], ecx",
-    "rdtsc",
-    "shl rdx, 32",
-    "or rax, rdx",
-    "mov gs:[{GAUGE_TIMES} + 8 * rcx], rax",
-    "mov eax, dword ptr gs:[{GAUGE_LAP}]",
-    "mov dword ptr gs:[{GAUGE_LEFT}], eax",
-    "jmp 4b",
-    "9: mov rdx, gs:[{SELF}]",
+    "mov rdx, gs:[{SELF}]",
     "add rdx, {PARKED_MASK}",
     "lea rsi, [rip + 8f]",
     "mov edi, {SIG_SETMASK}",
@@ -323,10 +309,6 @@ global_asm!(
     XSAVE_MASK = const offset_of!(Area, switching.xsave_mask),
     SLOT = const c::slot(0),
     PARKED_MASK = const offset_of!(Area, thread.parked_mask),
-    GAUGE_LEFT = const GAUGE + offset_of!(GaugeWords, left),
-    GAUGE_LAPS = const GAUGE + offset_of!(GaugeWords, laps_left),
-    GAUGE_LAP = const GAUGE + offset_of!(GaugeWords, lap_yields),
-    GAUGE_TIMES = const GAUGE + offset_of!(GaugeWords, times),
     SIG_SETMASK = const sys::SIG_SETMASK, SIGPROCMASK = const sys::nr::RT_SIGPROCMASK,
     NOT_BY_SAHF = const NOT_BY_SAHF,
     OWN = const a::OWN,

@@ -1,11 +1,11 @@
 //! The scavengers' threads, round by round: guests that left are woken at home, parked contexts are
 //! boarded, and further homes are asked to park while rings take more.
 
+use crate::counting::turns;
 use crate::layout::area::{Area, kind};
 use crate::layout::context::{Context, state};
 use crate::layout::page;
 use crate::supervisor::figures::{AWAY_NS, PARKED_WAIT_NS, POLL_HOME_NS, STARVING_SHARE};
-use crate::supervisor::gauges;
 use crate::supervisor::processes::{Processes, ThreadActivity, signals_wait};
 use crate::supervisor::slowdown::long_stays::Bans;
 use crate::supervisor::{RoundCensus, Supervisor, wake_home};
@@ -26,7 +26,7 @@ pub(crate) fn off(guest: &Context, now: u64) {
     host.supervisor.guests.store(host.supervisor.guests.load(Relaxed).saturating_sub(1), Relaxed);
     let home = guest.home();
     let row = home.scavenger();
-    gauges::price(guest, host);
+    page::add(&row.turns, turns::take(guest, host));
     home.turn_words().is_off();
     let visited = home.loans().visited.swap(0, Relaxed);
     page::add(&row.aboard_ns, now.saturating_sub(guest.since.load(Relaxed)).saturating_sub(visited));
@@ -149,7 +149,6 @@ impl Supervisor {
             }
         }
         census.threads[index] += 1;
-        gauges::note(area, row, self.switch_ticks());
         match own.state.load(Acquire) {
             state::HOME => {
                 let starves = self.starves(area);
@@ -164,7 +163,6 @@ impl Supervisor {
                 let banned = stays || Bans::of(area).hold(self.now) || self.may_be_met(area);
                 if *free > 0 && self.processes.primary_lives() && !banned {
                     if area.settled.load(Relaxed) == 0 {
-                        self.gauge_at_home(area);
                         ring::hook(area);
                         *free -= 1;
                     }
@@ -215,7 +213,6 @@ impl Supervisor {
                 // lost.
                 // SAFETY: areas are never unmapped.
                 if let Some(host) = unsafe { host.as_ref() } {
-                    self.gauge_aboard(area, host);
                     if own.recall.load(Relaxed) != 0 || !host.inbox.load(Relaxed).is_null() {
                         ring::hook(host);
                     }
