@@ -19,7 +19,7 @@ pub(crate) struct Known {
 /// must wait for more.
 const WAITS_FROM_SHARE: f64 = 0.05;
 /// A primary that sleeps takes no guests while it does (docs/contracts.md), and leaves its CPU to
-/// them anyway. One that shares its CPU with others gets half of it at least.
+/// them anyway.
 const AWAKE_FROM_SHARE: f64 = 0.5;
 /// Shorter runs show too little.
 const SHOWS_FROM_SECONDS: f64 = 1.0;
@@ -59,7 +59,9 @@ fn waits_little(profile: &Profile) -> Option<String> {
 fn sleeps(profile: &Profile) -> Option<String> {
     let summary = &profile.summary;
     let (ran, elapsed) = (summary.cpu_time.value()?, summary.elapsed.value()?);
-    let sleeps = ran < AWAKE_FROM_SHARE * elapsed && elapsed >= SHOWS_FROM_SECONDS;
+    // What other programs had of its CPU was no sleep.
+    let awake = ran + summary.waited_for_cpu.value().unwrap_or(0.0);
+    let sleeps = awake < AWAKE_FROM_SHARE * elapsed && elapsed >= SHOWS_FROM_SECONDS;
     sleeps.then(|| {
         format!("by its profile it ran in {} of the time and slept in the rest", percent(ran / elapsed))
     })
@@ -105,5 +107,8 @@ mod tests {
         assert!(computes.contains("1.5%"), "{computes}");
         let sleeps = against(profile([0.6, 0.7], 2.0, 8.0)).expect("it sleeps");
         assert!(sleeps.contains("25.0%"), "{sleeps}");
+        let mut busy = profile([0.6, 0.7], 2.0, 8.0);
+        busy.summary.waited_for_cpu = Quantity::measured(Estimate::exact(5.0), Unit::Seconds);
+        assert_eq!(against(busy), None, "others had its CPU");
     }
 }

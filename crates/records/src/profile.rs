@@ -136,6 +136,9 @@ pub struct Summary {
     pub elapsed: Quantity,
     /// CPU time of all threads while they were sampled.
     pub cpu_time: Quantity,
+    /// For how long its first thread was ready to run and had no CPU.
+    #[serde(default = "not_told")]
+    pub waited_for_cpu: Quantity,
     /// Time in which the core waited for a load, whatever level served it.
     pub memory_bound: Quantity,
     /// Time in which the core waited for an instruction that only writes memory.

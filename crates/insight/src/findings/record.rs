@@ -118,6 +118,7 @@ pub(crate) fn record(run: Run, figures: Figures, calls: CallTree) -> Profile {
     let summary = Summary {
         elapsed: run.elapsed,
         cpu_time: run.cpu_time,
+        waited_for_cpu: run.waited_for_cpu,
         memory_bound: times.memory_bound,
         stores: times.stores,
         computing: times.computing,

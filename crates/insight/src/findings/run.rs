@@ -14,6 +14,7 @@ pub struct Run {
     pub sampling: Sampling,
     pub elapsed: Quantity,
     pub cpu_time: Quantity,
+    pub waited_for_cpu: Quantity,
     pub overhead: Quantity,
     pub overhead_beside: Quantity,
     pub refusals: Vec<Refused>,

@@ -126,6 +126,7 @@ pub fn of_bytes(bytes: &[u8], request: &FileRequest<'_>) -> Result<Profile, Perf
     }
     let run = insight::Run {
         program: program(&recording, &counted, request),
+        waited_for_cpu: Quantity::unresolved("perf record does not tell it"),
         sampling: Sampling { selected: request.window.and_then(selected), ..sampling(&recording, &counted) },
         elapsed: match counted.times {
             Some((first, last)) if last > first => {

@@ -69,7 +69,8 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
         }
     }
     let used_before = own_cpu_time();
-    let ended = watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);
+    let (ended, waited) =
+        watch(&watched, request, stop, &mut rings, preload.as_mut(), &mut probes, &mut recorder);
     let elapsed = began.elapsed();
     let cpu_time = method.cpu_time(&rings, &recorder, children_before);
     recorder.finish(&mut rings, preload.as_mut().map(|preload| &mut preload.region));
@@ -113,6 +114,10 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
         sampling,
         elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
         cpu_time,
+        waited_for_cpu: match waited {
+            Some(time) => Quantity::measured(Estimate::exact(time.as_secs_f64()), Unit::Seconds),
+            None => Quantity::unresolved("the kernel does not tell it"),
+        },
         overhead,
         overhead_beside,
         refusals,

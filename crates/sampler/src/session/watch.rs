@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// While allocations come in bursts.
@@ -29,21 +29,24 @@ pub(crate) fn watch(
     mut preload: Option<&mut Preload>,
     probes: &mut Option<Probes>,
     recorder: &mut Recorder,
-) -> ProgramEnd {
+) -> (ProgramEnd, Option<Duration>) {
     let began = Instant::now();
     let over = pid_descriptor(watched.pid());
     let mut told = false;
-    loop {
+    let mut waited = None;
+    let ended = loop {
         let is_busy = preload.as_ref().is_some_and(|preload| preload.region.is_busy());
         let is_over = wait(over.as_ref(), rings, if is_busy { QUICK_POLL } else { POLL });
         recorder.round(rings, preload.as_mut().map(|preload| &mut preload.region));
         if let Some((probes, preload)) = probes.as_mut().zip(preload.as_ref()) {
             probes.round(&recorder.tally, &recorder.allocations, &preload.region);
         }
+        // As long as it is not waited for, a program that has ended still tells.
+        waited = waited_for_cpu(watched.pid()).or(waited);
         match watched {
             Watched::Started(running) => {
                 if let Some(end) = running.ended() {
-                    return match end {
+                    break match end {
                         End::Exited(code) => ProgramEnd::Exited { code },
                         End::Killed(signal) => ProgramEnd::Killed { signal },
                     };
@@ -60,17 +63,24 @@ pub(crate) fn watch(
             }
             Watched::Attached(pid) => {
                 if is_over || !Path::new(&format!("/proc/{pid}")).exists() {
-                    return ProgramEnd::Unknown;
+                    break ProgramEnd::Unknown;
                 }
                 if stop.asked() {
-                    return ProgramEnd::StillRunning;
+                    break ProgramEnd::StillRunning;
                 }
             }
         }
         if request.limit().is_some_and(|limit| began.elapsed() >= limit) {
-            return ProgramEnd::StillRunning;
+            break ProgramEnd::StillRunning;
         }
-    }
+    };
+    (ended, waited)
+}
+
+/// For how long a process's first thread was ready to run and had no CPU.
+fn waited_for_cpu(pid: u32) -> Option<Duration> {
+    let told = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    told.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 /// Waits until a ring is half full, the program has ended, or the time is over; whether
