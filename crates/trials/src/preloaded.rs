@@ -9,7 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 
 /// What a run needs for the library to do what is asked.
 pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result<Prepared, String> {
-    let files = tempfile::tempdir().map_err(|e| records::plain(&e))?;
+    let files = records::temporary_directory("gleaner-").map_err(|e| records::plain(&e))?;
+    // The program may run as another user.
+    fs::set_permissions(files.path(), PermissionsExt::from_mode(0o711)).map_err(|e| records::plain(&e))?;
     let (library, path) = (files.path().join("libgleaner-changes.so"), files.path().join("page"));
     let page: Vec<u8> = asked.words().iter().flat_map(|word| word.to_le_bytes()).collect();
     let write = || {

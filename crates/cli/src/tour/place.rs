@@ -33,8 +33,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(shown: &Path) -> Result<Self, Refusal> {
-        save::directory(shown)?;
-        let directory = std::fs::canonicalize(shown)
+        let directory = std::fs::canonicalize(save::directory(shown)?)
             .map_err(|error| crate::failure::unwritable(shown.display().to_string(), &error))?;
         let place = Self { shown: shown.to_owned(), directory };
         save::program(&place.at("join"), JOIN, 0o755)?;

@@ -37,6 +37,7 @@ mod libraries;
 mod measured;
 mod measuring;
 mod no_yield;
+mod other_users;
 mod outputs;
 mod perf_data;
 mod perf_data_sharing;

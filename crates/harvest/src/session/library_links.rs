@@ -95,7 +95,7 @@ fn directory_for_this_run(cache: &Cache) -> io::Result<TempDir> {
     if libraries::can_be_named(cache.directory()) {
         cache.unfinished()
     } else {
-        tempfile::Builder::new().prefix("gleaner-libraries-").tempdir()
+        records::temporary_directory("gleaner-libraries-")
     }
 }
 

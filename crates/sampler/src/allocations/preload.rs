@@ -106,7 +106,7 @@ fn directory() -> Option<tempfile::TempDir> {
             place.is_absolute() && !place.as_os_str().as_bytes().iter().any(|b| b" :\t\n;$".contains(b));
         is_plain && statvfs(place).is_ok_and(|about| !about.f_flag.contains(StatVfsMountFlags::NOEXEC))
     };
-    let make = |place: PathBuf| tempfile::Builder::new().prefix("gleaner-").tempdir_in(place).ok();
+    let make = |place: PathBuf| records::temporary_directory_in(&place, "gleaner-").ok();
     places.into_iter().filter(is_good).find_map(make)
 }
 
