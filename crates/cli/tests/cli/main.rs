@@ -46,6 +46,7 @@ mod probe;
 mod probes;
 mod profile;
 mod profile_attached;
+mod profile_degraded;
 mod profile_made_code;
 mod refusals;
 mod report;
