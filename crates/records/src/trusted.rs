@@ -61,9 +61,7 @@ pub fn check_trusted_directory(directory: &Path) -> io::Result<PathBuf> {
 pub fn temporary_directory(prefix: &str) -> io::Result<TempDir> {
     let base = std::env::temp_dir();
     match temporary_directory_in(&base, prefix) {
-        Err(why) if why.get_ref().is_some_and(|why| why.is::<Untrusted>()) => {
-            temporary_directory_in(Path::new("/tmp"), prefix).map_err(|_| why)
-        }
+        Err(why) if is_untrusted(&why) => temporary_directory_in(Path::new("/tmp"), prefix).map_err(|_| why),
         made => made,
     }
 }
@@ -108,6 +106,10 @@ impl NotTrusted {
 struct Untrusted {
     path: PathBuf,
     why: NotTrusted,
+}
+
+fn is_untrusted(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Untrusted>)
 }
 
 enum Why {
@@ -276,7 +278,7 @@ mod tests {
         set(&home, 0o1777);
         assert_eq!(why(&home.join("ours/b")), Some(format!("{}: another user owns it", home.display())));
         let error = temporary_directory_in(&home, "x").unwrap_err();
-        assert!(error.get_ref().is_some_and(|why| why.is::<Untrusted>()), "{error}");
+        assert!(is_untrusted(&error), "{error}");
     }
 
     #[test]

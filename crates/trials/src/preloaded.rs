@@ -19,7 +19,9 @@ pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result
         fs::set_permissions(&library, PermissionsExt::from_mode(0o755))?;
         fs::write(&path, page)
     };
-    write().map_err(|e| format!("the library was not written: {}", records::plain(&e)))?;
+    write().map_err(|e| {
+        format!("{}: the library was not written: {}", files.path().display(), records::plain(&e))
+    })?;
     let mut prepared = Prepared { says, ..Prepared::default() };
     // In front of other libraries: one of them may be an allocator, to which ours passes on.
     prepared.in_front("LD_PRELOAD", library.as_os_str());

@@ -76,8 +76,13 @@ impl Place {
     fn run(&self, command: &mut Command, stop: Stop) -> Result<Ran, NotRun> {
         let name = Path::new(command.get_program()).file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        let temporary =
-            |error: std::io::Error| NotRun::because(format!("temporary files: {}", records::plain(&error)));
+        let temporary = |error: std::io::Error| {
+            NotRun::because(format!(
+                "temporary files: {}: {}",
+                std::env::temp_dir().display(),
+                records::plain(&error)
+            ))
+        };
         let (printed, messages) =
             (NamedTempFile::new().map_err(temporary)?, NamedTempFile::new().map_err(temporary)?);
         command

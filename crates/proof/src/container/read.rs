@@ -56,7 +56,7 @@ impl<'d> Reader<'d> {
     /// A pointer as unwind tables encode it; `base` is the address of byte 0. The indirect bit is
     /// the caller's affair.
     pub(crate) fn pointer(&mut self, encoding: u8, base: u64) -> Option<u64> {
-        // Of an indirect pointer this is not the value; a caller who wants no more takes the bit off.
+        // This is not an indirect pointer's value; a caller who wants its place takes the bit off.
         if encoding & 0x80 != 0 {
             return None;
         }

@@ -46,7 +46,10 @@ impl Preload {
             std::fs::set_permissions(directory.path().join(NAME), PermissionsExt::from_mode(0o755))?;
             std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711))
         };
-        write().map_err(|e| format!("the library was not written: {}", records::plain(&e)))?;
+        write().map_err(|e| {
+            let place = directory.path().display();
+            format!("{place}: the library was not written: {}", records::plain(&e))
+        })?;
         Ok(Self { directory, region })
     }
 

@@ -171,18 +171,23 @@ impl Cache {
         if let Some(entry) = self.find(key, name) {
             return Ok(entry);
         }
-        let _making = self.lock_making(key)?;
+        let _making = self.lock_making(key).map_err(|why| self.named(&why))?;
         // Another process may have made it while we waited.
         if let Some(entry) = self.find(key, name) {
             return Ok(entry);
         }
-        self.throw_away(key)?;
+        self.throw_away(key).map_err(|why| self.named(&why))?;
         let made = make()?;
-        let entry = self.put(key, name, made)?;
+        let entry = self.put(key, name, made).map_err(|why| self.named(&why))?;
         if self.temporary.is_none() {
             eviction::shrink_to(&self.directory, self.limit);
         }
         Ok(entry)
+    }
+
+    /// With the directory, which may be full.
+    fn named(&self, why: &io::Error) -> io::Error {
+        io::Error::new(why.kind(), format!("{}: {}", self.directory.display(), records::plain(why)))
     }
 
     fn place(&self, key: &Key) -> PathBuf {
