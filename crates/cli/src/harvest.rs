@@ -21,6 +21,9 @@ pub(crate) fn run(args: &HarvestArgs, console: &Console) -> anyhow::Result<Exit>
     refuse_parked(args)?;
     refuse_contradictions(args, console)?;
     crate::limits::look_for_harvest()?;
+    if let Some(line) = crate::limits::little_memory(&host::memory(std::path::Path::new("/"))) {
+        console.remark(&line);
+    }
     let participants = args.participants().map_err(|e| refused(&e))?;
     participants.check().map_err(|e| refused(&e.into()))?;
     let homes = args.homes();

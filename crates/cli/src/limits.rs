@@ -1,7 +1,9 @@
 //! Whether the limits of the shell leave the memory that any verb needs.
 
 use crate::failure::Refusal;
-use rustix::process::{Resource, getrlimit};
+use records::host::Memory;
+use rustix::io::Errno;
+use rustix::process::{Resource, WaitOptions, getpid, getrlimit, waitpid};
 use units::Bytes;
 
 /// What every verb reads and computes with, beside what is mapped at the start: of an older build,
@@ -42,6 +44,34 @@ pub(crate) fn look_for_harvest() -> Result<(), Refusal> {
     enough(Resource::Data, LEAST_DATA, "size of data is", "-d", "is enough for small programs")
 }
 
+/// Where a sandbox forbids to wait for processes, the end of a program would never be seen.
+pub(crate) fn look_for_waiting() -> Result<(), Refusal> {
+    // No process is its own child.
+    match waitpid(Some(getpid()), WaitOptions::NOHANG) {
+        Err(why @ (Errno::PERM | Errno::ACCESS | Errno::NOSYS)) => {
+            Err(Refusal::not_possible_here("wait4", records::plain(&why.into()))
+                .would_help("a container or sandbox that allows to wait for programs"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is left where a control group's limit is met by any larger program.
+const LITTLE: Bytes = Bytes::mib(128);
+
+/// What there is to say where a control group leaves so little memory that the kernel may end this
+/// process, or the program, without a word.
+pub(crate) fn little_memory(memory: &Memory) -> Option<String> {
+    let limit = memory.cgroup_limit.value().flatten()?;
+    let left = Bytes(limit.0.saturating_sub(memory.cgroup_used.value().map_or(0, |used| used.0)));
+    if left >= LITTLE {
+        return None;
+    }
+    Some(format!(
+        "gleaner: memory: {left} are left of the control group's {limit} (memory.max); the kernel may kill what needs more"
+    ))
+}
+
 /// The program itself, its libraries and a stack differ by build; so they are asked for.
 fn least() -> Bytes {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -66,6 +96,22 @@ fn limit_below(limit: Option<u64>, least: Bytes) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_control_groups_are_told_of() {
+        use records::host::Fact;
+        let of = |limit: Option<Bytes>, used| {
+            little_memory(&Memory {
+                cgroup_limit: Fact::Known(limit),
+                cgroup_used: Fact::Known(used),
+                ..Memory::default()
+            })
+        };
+        assert_eq!(of(None, Bytes(0)), None);
+        assert_eq!(of(Some(Bytes::mib(256)), Bytes::mib(64)), None);
+        let told = "gleaner: memory: 32 MiB are left of the control group's 64 MiB (memory.max); the kernel may kill what needs more";
+        assert_eq!(of(Some(Bytes::mib(64)), Bytes::mib(32)).as_deref(), Some(told));
+    }
 
     #[test]
     fn limits_that_could_not_be_asked_for_are_none() {

@@ -50,6 +50,10 @@ use console::Console;
 use failure::Exit;
 use std::process::ExitCode;
 
+/// So that an end for lack of memory can be told.
+#[global_allocator]
+static ALLOCATOR: lab::out_of_memory::NotingAllocator = lab::out_of_memory::NotingAllocator;
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 the measurement, the check or the program failed; 2 wrong use; 3 not possible on this host; \
 4 something regressed or broke its limit, 5 something is inconclusive ('gleaner compare --fail-on', 'gleaner probe \
@@ -138,7 +142,13 @@ fn with_enough_stack() -> ExitCode {
         Err(error) => return usage::report(&error),
     };
     let console = Console::new(cli.json, cli.quiet);
-    match limits::look().map_err(Into::into).and_then(|()| run(&cli, &console)) {
+    let look = || {
+        limits::look()?;
+        // Of less than that, the line above tells how much would be enough.
+        lab::out_of_memory::tell();
+        Ok(())
+    };
+    match look().and_then(|()| run(&cli, &console)) {
         Ok(exit) => exit.into(),
         Err(error) => failure::report(&error),
     }

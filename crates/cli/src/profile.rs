@@ -151,8 +151,14 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let why = format!("{from:?} is not before {to:?}");
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
+    if args.perf_data.is_none() {
+        crate::limits::look_for_waiting()?;
+    }
     let root = Path::new("/");
     let host = host::read(root);
+    if let Some(line) = crate::limits::little_memory(&host.memory) {
+        console.remark(&line);
+    }
     let record = machine_record::of_host(&host);
     let weights = Weights::of(&host, record.as_ref().map(|(path, document)| (path.as_path(), document)));
     if let Some(path) = &args.perf_data {

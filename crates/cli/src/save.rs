@@ -105,9 +105,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
     std::fs::read(path).map_err(|e| refuse(records::plain(&e)))
 }
 
-/// Makes this directory, and those above it.
-pub(crate) fn directory(path: &Path) -> Result<(), Refusal> {
-    std::fs::create_dir_all(path).map_err(|error| {
+/// Makes this directory, and those above it. Returns its name, links followed.
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, Refusal> {
+    records::create_directory(path).map_err(|error| {
         let refusal = failure::unwritable(format!("cannot create {}", path.display()), &error);
         match error.kind() {
             ErrorKind::AlreadyExists => Refusal { why: "it is not a directory".to_owned(), ..refusal },

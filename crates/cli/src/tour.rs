@@ -85,6 +85,7 @@ const PROGRAM: [&str; 3] = [
 ];
 
 pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
+    crate::limits::look_for_waiting()?;
     let began = Instant::now();
     let place = Place::new(&args.directory)?;
     let mut tour = Tour { place, console, stop: Stop::on_signals(), machine: None, predicted: None };

@@ -3,6 +3,7 @@
 //! From the bottom up:
 //!
 //! - [`stop`]: one flag that Ctrl-C sets; [`inherited`]: signals and descriptors at the start
+//! - [`out_of_memory`]: what is said where memory ends
 //! - [`starter`]: a process that becomes another program, which finds these as they were
 //! - [`pin`]: threads that stay on a CPU; [`claim`]: other measurements leave it alone
 //! - [`tsc`]: the time stamp counter
@@ -61,6 +62,7 @@ mod fault;
 pub mod grade;
 pub mod inherited;
 pub mod interference;
+pub mod out_of_memory;
 pub mod pin;
 pub mod probe;
 pub mod rigs;

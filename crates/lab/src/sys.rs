@@ -51,6 +51,23 @@ pub fn effective_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// The limit that the shell set (`ulimit`), if it set one.
+pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the kernel writes the structure, which lives until the call is over.
+    unsafe { libc::getrlimit(resource, &raw mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Writes to standard error and ends this process at once: for signal handlers.
+pub(crate) fn end_with_message(line: &[u8], code: libc::c_int) -> ! {
+    // SAFETY: both may be called in a signal handler; the line lives until the write is over.
+    unsafe {
+        libc::write(2, line.as_ptr().cast(), line.len());
+        libc::_exit(code)
+    }
+}
+
 pub(crate) fn on_signal(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     // SAFETY: a zeroed sigaction is a valid one; the handlers passed here touch atomics and call
     // `signal` at most, which is async-signal-safe.

@@ -205,7 +205,7 @@ pub use rule::{Rule, Violation, ViolationPlace};
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
 pub const RULES: &str = "R1 to R18 and R21";
-pub const VERSION: u32 = 34;
+pub const VERSION: u32 = 35;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -327,6 +327,7 @@ fn look(
     };
     container::sections(&original, &rewritten, &added, &findings);
     mapping.relays = code::relays::read(&rewritten, &added, &mapping, &findings);
+    container::rest::check(&original, &rewritten, &added, &note, &findings);
     container::padding(&original, &rewritten, &added, &mapping, &findings);
     let relocations = Relocations::of(&original);
     let places = code::patches::places(&original, &mapping, note.mode, &findings);

@@ -19,6 +19,7 @@ mod read;
 pub mod reproduction;
 pub mod run;
 pub mod tour;
+mod trusted;
 mod write;
 
 pub use body::{Misfit, read as read_body, write as write_body};
@@ -26,8 +27,12 @@ pub use envelope::{Document, Header, Record, Upgrade};
 pub use exact::{path_of, text_of};
 pub use kinds::{AnyRecord, KINDS, Kind, read_any};
 pub use read::{Problem, ReadError, parse, read};
+pub use trusted::{
+    check_trusted_directory, make_private_directory, temporary_directory, temporary_directory_in,
+};
 pub use write::{
-    WriteError, check_writable, write_atomically, write_bytes_atomically, write_program_atomically,
+    WriteError, check_writable, create_directory, create_output, write_atomically, write_bytes_atomically,
+    write_program_atomically,
 };
 
 /// The system's words for an error, without its number: for a line that a person reads.

@@ -7,14 +7,15 @@
 //! file that is replaced by `rename` needs its last name, so links are followed here, and the rule
 //! is applied here, whatever that setting is:
 //!
-//! | in a sticky directory that everybody may write to | |
+//! | in a directory that everybody may write to, sticky or not | |
 //! |---|---|
 //! | a link of ours, or of the directory's owner | followed |
 //! | any other link | refused |
-//! | a file or pipe of ours, or of the directory's owner | written |
-//! | any other file or pipe (`fs.protected_regular`, `fs.protected_fifos`) | refused |
+//! | a file, directory or pipe of ours, or of the directory's owner | written |
+//! | any other (`fs.protected_regular`, `fs.protected_fifos`) | refused |
 //!
-//! In every other directory links are followed, as any program follows them.
+//! The owner of a directory can plant a link in it, too: if that is neither we nor root, the last
+//! name must be no link of another user. All other links are followed, as any program follows them.
 
 use rustix::fs::{CWD, Mode, OFlags};
 use std::ffi::OsStr;
@@ -27,8 +28,9 @@ use std::path::{Path, PathBuf};
 /// As many links as the kernel follows (`MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
-/// Sticky, and everybody may write.
-const SHARED: u32 = 0o1002;
+/// Everybody may write.
+const SHARED: u32 = 0o002;
+const ROOT: u32 = 0;
 
 pub(crate) enum Followed {
     /// A name of one of our own descriptors (`/dev/fd/3`): what is opened stands behind it.
@@ -45,9 +47,9 @@ pub(crate) fn followed(path: &Path) -> io::Result<Followed> {
             return Ok(Followed::Descriptor(path));
         }
         for directory in path.ancestors().skip(1).filter(|d| !d.as_os_str().is_empty()) {
-            link_at(directory)?;
+            link_at(directory, false)?;
         }
-        match link_at(&path)? {
+        match link_at(&path, true)? {
             Some(target) => path = directory_of(&path).join(target),
             None => return Ok(Followed::Name(path)),
         }
@@ -59,7 +61,7 @@ pub(crate) fn followed(path: &Path) -> io::Result<Followed> {
 ///
 /// Owner and target are asked of one descriptor, so that no other link can take its place in
 /// between.
-fn link_at(path: &Path) -> io::Result<Option<PathBuf>> {
+fn link_at(path: &Path, is_last: bool) -> io::Result<Option<PathBuf>> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(link) = rustix::fs::openat(CWD, path, flags, Mode::empty()) else { return Ok(None) };
     let found = rustix::fs::fstat(&link)?;
@@ -71,14 +73,20 @@ fn link_at(path: &Path) -> io::Result<Option<PathBuf>> {
             "a symbolic link of another user, in a directory that everybody may write to",
         ));
     }
+    if is_last && is_of_another_user(found.st_uid) && is_of_another_user(directory_of(path).metadata()?.uid())
+    {
+        return Err(io::Error::other("a symbolic link of another user, in a directory of another user"));
+    }
     let target = rustix::fs::readlinkat(&link, "", Vec::new())?;
     Ok(Some(Path::new(OsStr::from_bytes(target.as_bytes())).to_owned()))
 }
 
-/// Refuses a file or pipe that another user has put where everybody may.
+/// Refuses a file, directory or pipe that another user has put where everybody may.
 pub(crate) fn refuse_planted(path: &Path, found: &Metadata) -> io::Result<()> {
     if is_planted(path, found.uid())? {
-        return Err(io::Error::other("a file of another user, in a directory that everybody may write to"));
+        let what = if found.is_dir() { "directory" } else { "file" };
+        let why = format!("a {what} of another user, in a directory that everybody may write to");
+        return Err(io::Error::other(why));
     }
     Ok(())
 }
@@ -88,7 +96,11 @@ fn is_planted(path: &Path, owner: u32) -> io::Result<bool> {
         return Ok(false);
     }
     let directory = fs::metadata(directory_of(path))?;
-    Ok(directory.mode() & SHARED == SHARED && owner != directory.uid())
+    Ok(directory.mode() & SHARED != 0 && owner != directory.uid())
+}
+
+fn is_of_another_user(owner: u32) -> bool {
+    ![ROOT, rustix::process::geteuid().as_raw()].contains(&owner)
 }
 
 /// The directory that holds the last name of a path.
@@ -183,6 +195,50 @@ mod tests {
         // Where not everybody may write, the file was put there by right.
         fs::set_permissions(&shared, Permissions::from_mode(0o755)).unwrap();
         write_bytes_atomically(&file, b"new").unwrap();
+    }
+
+    #[test]
+    fn nor_does_a_missing_sticky_bit_or_the_owner_of_the_directory_help() {
+        let Some((outer, shared)) = shared() else { return };
+        let (victim, link) = (outer.path().join("victim"), shared.join("link"));
+        fs::write(&victim, "old").unwrap();
+        symlink(&victim, &link).unwrap();
+        lchown(&link, Some(STRANGER), None).unwrap();
+        fs::set_permissions(&shared, Permissions::from_mode(0o777)).unwrap();
+        assert!(refused(&link));
+        fs::set_permissions(&shared, Permissions::from_mode(0o755)).unwrap();
+        chown(&shared, Some(STRANGER), None).unwrap();
+        assert!(refused(&link));
+        assert!(crate::create_output(&link).is_err_and(|e| e.to_string().contains("of another user")));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+        // What is not planted is written there as anywhere.
+        write_bytes_atomically(&shared.join("file"), b"new").unwrap();
+        crate::create_output(&shared.join("file")).unwrap();
+        assert_eq!(fs::read_to_string(shared.join("file")).unwrap(), "");
+    }
+
+    #[test]
+    fn a_planted_directory_is_not_used() {
+        let Some((outer, shared)) = shared() else { return };
+        let (real, link, own) = (outer.path().join("real"), shared.join("link"), shared.join("own/a"));
+        symlink(&real, &link).unwrap();
+        lchown(&link, Some(STRANGER), None).unwrap();
+        for there in [false, true] {
+            if there {
+                fs::create_dir(&real).unwrap();
+            }
+            for name in ["link", "link/", "link/.", "link/below"] {
+                let why = crate::create_directory(&shared.join(name)).unwrap_err().to_string();
+                assert!(why.starts_with("a symbolic link of another user"), "{name}: {why}");
+            }
+        }
+        assert_eq!(fs::read_dir(&real).unwrap().count(), 0);
+        assert_eq!(crate::create_directory(&own).unwrap(), own);
+        chown(shared.join("own"), Some(STRANGER), None).unwrap();
+        let why = crate::create_directory(&shared.join("own/")).unwrap_err().to_string();
+        assert!(why.starts_with("a directory of another user"), "{why}");
+        lchown(&link, Some(rustix::process::geteuid().as_raw()), None).unwrap();
+        assert_eq!(crate::create_directory(&link).unwrap(), real);
     }
 
     #[test]

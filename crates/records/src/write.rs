@@ -78,6 +78,49 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
         .map_err(|why| WriteError { path: path.to_owned(), why })
 }
 
+/// A file for output that comes as a run goes on, made anew, and its name, links followed. A stream
+/// is only opened.
+pub fn create_output(path: &Path) -> io::Result<(File, PathBuf)> {
+    let (path, no_link) = match links::followed(path)? {
+        Followed::Descriptor(path) => (path, OFlags::empty()),
+        Followed::Name(path) => (path, OFlags::NOFOLLOW),
+    };
+    // A pipe of another user is not even waited for.
+    if let (false, Ok(found)) = (no_link.is_empty(), fs::symlink_metadata(&path)) {
+        links::refuse_planted(&path, &found)?;
+    }
+    let flags = (no_link | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags).open(&path)?;
+    let found = file.metadata()?;
+    if !no_link.is_empty() {
+        links::refuse_planted(&path, &found)?;
+    }
+    if found.is_file() {
+        file.set_len(0)?;
+    }
+    Ok((file, path))
+}
+
+/// Makes this directory, and those above it, where they are not there. Returns its name, links
+/// followed.
+pub fn create_directory(path: &Path) -> io::Result<PathBuf> {
+    // Without a slash at the end, behind which a link is followed.
+    let path: PathBuf = path.components().collect();
+    let path = if path.as_os_str().is_empty() { PathBuf::from(".") } else { path };
+    let followed = || match links::followed(&path)? {
+        Followed::Descriptor(path) | Followed::Name(path) => Ok::<_, io::Error>(path),
+    };
+    let made = followed()?;
+    fs::create_dir_all(&made)?;
+    // What took its place meanwhile.
+    let (directory, found) = (followed()?, fs::symlink_metadata(&made)?);
+    if directory != made || !found.is_dir() {
+        return Err(rustix::io::Errno::NOTDIR.into());
+    }
+    links::refuse_planted(&made, &found)?;
+    Ok(made)
+}
+
 enum Destination {
     Stdout,
     /// A pipe, a terminal, a device.

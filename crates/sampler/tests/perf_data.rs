@@ -18,6 +18,7 @@ fn request() -> FileRequest<'static> {
         caches: CacheSizes::default(),
         yield_cycles: None,
         copies: None,
+        most_memory: None,
         processor: None,
     }
 }

@@ -29,12 +29,13 @@ fn place<R: Record>(key: &str) -> Option<PathBuf> {
 }
 
 fn find_at<R: Record>(path: &Path) -> Option<Document<R>> {
+    records::check_trusted_directory(path.parent()?).ok()?;
     if directory::age(path)? > KEPT_FOR { None } else { records::read(path).ok() }
 }
 
 fn keep_at<R: Record>(path: &Path, document: &Document<R>) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    directory::make_private(folder)?;
+    let folder = &records::make_private_directory(path.parent().unwrap_or(Path::new(".")))?;
+    let path = &folder.join(path.file_name().unwrap_or_default());
     let mut others: Vec<(SystemTime, PathBuf)> = fs::read_dir(folder)?
         .filter_map(|entry| {
             let entry = entry.ok()?;

@@ -27,9 +27,15 @@ pub fn of_host(host: &Host) -> Option<(PathBuf, Document<Machine>)> {
 }
 
 fn of_host_at(path: PathBuf, host: &Host) -> Option<(PathBuf, Document<Machine>)> {
-    let document: Document<Machine> = records::read(&path).ok()?;
+    let document = read(&path)?;
     let is_of_here = document.body.host.processor.name.get() == host.processor.name.get();
     is_of_here.then_some((path, document))
+}
+
+/// A sound record. The directory may be another user's (`sudo -E`): only figures are taken from it,
+/// and only of a file, since a pipe may never begin.
+fn read(path: &Path) -> Option<Document<Machine>> {
+    std::fs::metadata(path).ok()?.is_file().then(|| records::read(path).ok())?
 }
 
 /// Where a harvest leaves what it measured itself since there was no machine record.
@@ -62,7 +68,7 @@ fn missing(path: &Path, document: &Document<Machine>) -> Option<String> {
 /// What was measured shortly, and where it lies, if it is there and sound.
 pub fn short() -> Option<(PathBuf, Document<Machine>)> {
     let path = short_place()?;
-    let record = records::read(&path).ok()?;
+    let record = read(&path)?;
     Some((path, record))
 }
 
@@ -107,7 +113,7 @@ pub fn keep(document: &Document<Machine>) -> Kept {
 }
 
 fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
-    let older = records::read::<Machine>(path).ok();
+    let older = read(path);
     if let Some(why) = older.and_then(|older| better(&older, document)) {
         return Kept::Older(path.to_owned(), why);
     }
@@ -116,7 +122,7 @@ fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
 
 fn write(path: &Path, document: &Document<Machine>) -> Kept {
     let parent = path.parent().unwrap_or(Path::new("."));
-    if let Err(why) = directory::make_private(parent) {
+    if let Err(why) = records::make_private_directory(parent) {
         return Kept::Nowhere(records::plain(&why));
     }
     match records::write_atomically(path, document) {

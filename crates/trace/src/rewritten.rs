@@ -31,7 +31,7 @@ pub(crate) struct RewrittenModule {
 impl Rewritten {
     /// Rewrites these files of a program, as far as that can be done.
     pub(crate) fn of(program: &Program, paths: &[PathBuf], told: &dyn Fn(&str)) -> std::io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("gleaner-").tempdir()?;
+        let directory = records::temporary_directory("gleaner-")?;
         fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711))?;
         let mut all = Self { directory, program: None, modules: Vec::new(), left_out: Vec::new() };
         // None where there is no place for it.

@@ -80,7 +80,9 @@ fn form(
         });
     }
     proof::check(data, &rewritten.bytes).map_err(|why| format!("the rewritten file is not proven: {why}"))?;
-    let files = tempfile::tempdir().map_err(|e| records::plain(&e))?;
+    let files = records::temporary_directory("gleaner-").map_err(|e| records::plain(&e))?;
+    // The program may run as another user.
+    fs::set_permissions(files.path(), PermissionsExt::from_mode(0o711)).map_err(|e| records::plain(&e))?;
     let place = files.path().join(path.file_name().unwrap_or(OsStr::new("program")));
     let write = || {
         fs::write(&place, &rewritten.bytes)?;

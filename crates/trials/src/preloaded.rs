@@ -9,7 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 
 /// What a run needs for the library to do what is asked.
 pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result<Prepared, String> {
-    let files = tempfile::tempdir().map_err(|e| records::plain(&e))?;
+    let files = records::temporary_directory("gleaner-").map_err(|e| records::plain(&e))?;
+    // The program may run as another user.
+    fs::set_permissions(files.path(), PermissionsExt::from_mode(0o711)).map_err(|e| records::plain(&e))?;
     let (library, path) = (files.path().join("libgleaner-changes.so"), files.path().join("page"));
     let page: Vec<u8> = asked.words().iter().flat_map(|word| word.to_le_bytes()).collect();
     let write = || {
@@ -17,7 +19,9 @@ pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result
         fs::set_permissions(&library, PermissionsExt::from_mode(0o755))?;
         fs::write(&path, page)
     };
-    write().map_err(|e| format!("the library was not written: {}", records::plain(&e)))?;
+    write().map_err(|e| {
+        format!("{}: the library was not written: {}", files.path().display(), records::plain(&e))
+    })?;
     let mut prepared = Prepared { says, ..Prepared::default() };
     // In front of other libraries: one of them may be an allocator, to which ours passes on.
     prepared.in_front("LD_PRELOAD", library.as_os_str());

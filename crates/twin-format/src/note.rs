@@ -82,8 +82,10 @@ impl Note {
     /// Whether width and quantum are such as the mode has.
     pub fn check(&self) -> Result<(), FormatError> {
         const MOST_QUANTUM: u32 = i32::MAX as u32;
-        let width_fits = self.harvests() == matches!(self.vector_bytes, 16 | 32 | 64);
-        let quantum_fits = self.goes_aboard() == (1..=MOST_QUANTUM).contains(&self.quantum);
+        let width_fits =
+            if self.harvests() { matches!(self.vector_bytes, 16 | 32 | 64) } else { self.vector_bytes == 0 };
+        let quantum_fits =
+            if self.goes_aboard() { (1..=MOST_QUANTUM).contains(&self.quantum) } else { self.quantum == 0 };
         if width_fits && quantum_fits {
             Ok(())
         } else {

@@ -23,6 +23,7 @@ pub(super) fn profile(
         caches: weights.caches,
         copies: copies.as_deref(),
         yield_cycles: Some(weights.yield_cycles),
+        most_memory: host.memory.usable(),
         processor: host.processor.name.get().map(ToString::to_string),
     };
     crate::threads::shared(|| perf_data::profile(&request)).map_err(|e| refused(path, &e))

@@ -27,7 +27,7 @@ pub(super) struct Workshop {
 impl Workshop {
     pub(super) fn new(sources: &[Source], stop: Stop) -> Result<Self, Missing> {
         let failed = |error: std::io::Error| not_run("temporary files", &error);
-        let directory = tempfile::Builder::new().prefix("gleaner-reproduce-").tempdir().map_err(failed)?;
+        let directory = records::temporary_directory("gleaner-reproduce-").map_err(failed)?;
         for (name, text) in sources {
             std::fs::write(directory.path().join(name), text).map_err(failed)?;
         }

@@ -33,8 +33,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(shown: &Path) -> Result<Self, Refusal> {
-        save::directory(shown)?;
-        let directory = std::fs::canonicalize(shown)
+        let directory = std::fs::canonicalize(save::directory(shown)?)
             .map_err(|error| crate::failure::unwritable(shown.display().to_string(), &error))?;
         let place = Self { shown: shown.to_owned(), directory };
         save::program(&place.at("join"), JOIN, 0o755)?;
@@ -77,8 +76,13 @@ impl Place {
     fn run(&self, command: &mut Command, stop: Stop) -> Result<Ran, NotRun> {
         let name = Path::new(command.get_program()).file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        let temporary =
-            |error: std::io::Error| NotRun::because(format!("temporary files: {}", records::plain(&error)));
+        let temporary = |error: std::io::Error| {
+            NotRun::because(format!(
+                "temporary files: {}: {}",
+                std::env::temp_dir().display(),
+                records::plain(&error)
+            ))
+        };
         let (printed, messages) =
             (NamedTempFile::new().map_err(temporary)?, NamedTempFile::new().map_err(temporary)?);
         command

@@ -51,11 +51,14 @@ impl LibraryLinks {
                 None => links.directory.insert(directory_for_this_run(cache)?),
             };
             let place = directory.path().join(links.each.len().to_string());
-            std::fs::create_dir(&place)?;
+            let named = |why: io::Error| {
+                io::Error::new(why.kind(), format!("{}: {}", place.display(), records::plain(&why)))
+            };
+            std::fs::create_dir(&place).map_err(named)?;
             for (library, file) in modules {
                 match symlink(file, place.join(&library.name)) {
                     // Asked for twice by one name.
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(named(error)),
                     _ => {}
                 }
             }
@@ -95,7 +98,7 @@ fn directory_for_this_run(cache: &Cache) -> io::Result<TempDir> {
     if libraries::can_be_named(cache.directory()) {
         cache.unfinished()
     } else {
-        tempfile::Builder::new().prefix("gleaner-libraries-").tempdir()
+        records::temporary_directory("gleaner-libraries-")
     }
 }
 

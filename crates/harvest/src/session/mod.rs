@@ -151,12 +151,13 @@ pub fn prepare(
 
 /// In place of the user's cache.
 fn for_this_run(why: &std::io::Error, progress: &mut dyn Progress) -> Result<Cache, SessionError> {
+    let temporary = temporary_cache()?;
     let why = records::plain(why);
     notice(
         progress,
         &format!("no cache of rewritten files: {why}; programs are rewritten for this run only"),
     );
-    temporary_cache()
+    Ok(temporary)
 }
 
 fn temporary_cache() -> Result<Cache, SessionError> {

@@ -85,7 +85,7 @@ impl Participants {
             return Err(SessionError::TooMany { count, max: MAX });
         }
         let path = std::env::var_os("PATH");
-        let (mut scavengers, mut outputs) = (Vec::new(), Vec::new());
+        let (mut scavengers, mut outputs) = (Vec::new(), Outputs::default());
         let primary = Program::find(commands.primary, path.as_deref()).map_err(SessionError::Primary)?;
         for copies in commands.scavengers {
             let words = words(copies.command).map_err(SessionError::Scavenger)?;
@@ -94,13 +94,13 @@ impl Participants {
                 let number = scavengers.len() + 1;
                 let (stream, output) = match commands.output {
                     None => (Stream::Null, NO_OUTPUT.to_owned()),
-                    Some(path) => output(path, &program, number, count, &mut outputs)?,
+                    Some(path) => outputs.of(path, &program, number, count)?,
                 };
                 let (stdout, stderr) = (stream.clone(), stream);
                 scavengers.push(WantedScavenger { program: program.clone(), copy, stdout, stderr, output });
             }
         }
-        Ok(Self { primary, scavengers, _outputs: outputs })
+        Ok(Self { primary, scavengers, _outputs: outputs.streams })
     }
 
     /// The scavengers that may be guests of the primary; others run as they are beside it.
@@ -192,30 +192,45 @@ impl Participants {
     }
 }
 
-/// The file for the output of scavenger `number` of `count`, made anew; it is added to by both of
-/// its streams.
-fn output(
-    path: &Path,
-    program: &Program,
-    number: usize,
-    count: u64,
-    outputs: &mut Vec<File>,
-) -> Result<(Stream, String), SessionError> {
-    let cannot = |path: &Path, why| SessionError::Output { path: path.display().to_string(), why };
-    let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
-    let file = if is_directory {
-        std::fs::create_dir_all(path).map_err(|why| cannot(path, why))?;
-        let name = Path::new(&program.command[0]).file_name().unwrap_or_default().to_string_lossy();
-        let width = count.to_string().len();
-        path.join(format!("{number:0width$}-{name}.out"))
-    } else {
-        path.to_owned()
-    };
-    if is_directory || number == 1 {
-        let made = File::create(&file).map_err(|why| cannot(&file, why))?;
-        if !made.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            outputs.push(made);
+/// The files for the output of scavengers.
+#[derive(Default)]
+struct Outputs {
+    /// The one file for all of them, links followed.
+    shared: Option<PathBuf>,
+    streams: Vec<File>,
+}
+
+impl Outputs {
+    /// The file for the output of scavenger `number` of `count`, made anew; it is added to by both
+    /// of its streams.
+    fn of(
+        &mut self,
+        path: &Path,
+        program: &Program,
+        number: usize,
+        count: u64,
+    ) -> Result<(Stream, String), SessionError> {
+        let cannot = |path: &Path, why| SessionError::Output { path: path.display().to_string(), why };
+        let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
+        if let Some(shared) = self.shared.as_ref().filter(|_| !is_directory) {
+            return Ok((Stream::Append(shared.clone()), path.display().to_string()));
         }
+        let (file, shown) = if is_directory {
+            let directory = records::create_directory(path).map_err(|why| cannot(path, why))?;
+            let name = Path::new(&program.command[0]).file_name().unwrap_or_default().to_string_lossy();
+            let width = count.to_string().len();
+            let name = format!("{number:0width$}-{name}.out");
+            (directory.join(&name), path.join(name))
+        } else {
+            (path.to_owned(), path.to_owned())
+        };
+        let (made, file) = records::create_output(&file).map_err(|why| cannot(&shown, why))?;
+        if !made.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            self.streams.push(made);
+        }
+        if !is_directory {
+            self.shared = Some(file.clone());
+        }
+        Ok((Stream::Append(file), shown.display().to_string()))
     }
-    Ok((Stream::Append(file.clone()), file.display().to_string()))
 }

@@ -71,6 +71,8 @@ impl Segment {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'d> {
     pub(crate) name: &'d [u8],
+    /// Where among the names it is.
+    pub(crate) name_at: u32,
     pub(crate) kind: SectionType,
     pub(crate) flags: SectionFlags,
     pub(crate) address: u64,
@@ -92,11 +94,16 @@ pub(crate) struct SymbolTable<'d> {
     strings: &'d [u8],
     /// Where in the file the table begins.
     pub(crate) offset: u64,
+    /// The number of the section with its strings.
+    pub(crate) link: u32,
 }
 
 impl<'d> SymbolTable<'d> {
     pub(crate) fn name(&self, symbol: &Symbol) -> &'d [u8] {
         text(self.strings, symbol.st_name.get(LE))
+    }
+    pub(crate) fn strings(&self) -> &'d [u8] {
+        self.strings
     }
     /// The address of a symbol that the module itself defines.
     pub(crate) fn defined(&self, index: usize) -> Option<u64> {
@@ -297,7 +304,7 @@ impl<'d> Elf<'d> {
             let strings = self.sections.get(section.link as usize);
             let strings = strings.and_then(|strings| self.section_bytes(strings)).unwrap_or(&[]);
             let symbols = entries(self.section_bytes(section).unwrap_or(&[]));
-            SymbolTable { symbols, strings, offset: section.offset }
+            SymbolTable { symbols, strings, offset: section.offset, link: section.link }
         })
     }
     /// The notes of every `PT_NOTE` segment: owner (with its final zero), type, contents.
@@ -402,6 +409,7 @@ fn sections<'d>(
     let strings = strings.unwrap_or(&[]);
     let section = |header: &elf::SectionHeader64<LittleEndian>| Section {
         name: text(strings, header.sh_name(LE)),
+        name_at: header.sh_name(LE),
         kind: header.sh_type(LE),
         flags: header.sh_flags(LE),
         address: header.sh_addr(LE),

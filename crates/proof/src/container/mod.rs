@@ -5,6 +5,7 @@ pub(crate) mod mapping;
 pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod relocations;
+pub(crate) mod rest;
 pub(crate) mod stream;
 
 use crate::container::elf::{Elf, Section, Segment};
@@ -102,10 +103,13 @@ pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findi
         }
     }
     let note = &new[new.len() - 1];
-    if note.kind != PT_NOTE || note.flags != PF_R || !inside(note, &data) {
+    if note.kind != PT_NOTE || note.flags != PF_R || note.align != 4 || !inside(note, &data) {
         return wrong(new.len() - 1, "the last program header is not the rewriter's note");
     }
-    if more == 4 && (new[new.len() - 2].kind != PT_GNU_EH_FRAME || !inside(&new[new.len() - 2], &data)) {
+    let is_sound = |frames: &Segment| {
+        frames.kind == PT_GNU_EH_FRAME && frames.flags == PF_R && frames.align == 4 && inside(frames, &data)
+    };
+    if more == 4 && !is_sound(&new[new.len() - 2]) {
         return wrong(new.len() - 2, "the new unwind tables are not in the new data");
     }
     let size = original.data().len() as u64;
@@ -113,11 +117,14 @@ pub(crate) fn segments(original: &Elf<'_>, rewritten: &Elf<'_>, findings: &Findi
         if segment.kind != PT_LOAD || segment.flags != flags {
             return wrong(index, "a new segment has wrong permissions");
         }
-        if segment.align < 4096 || !segment.align.is_power_of_two() {
-            return wrong(index, "a new segment is not aligned to pages");
+        if segment.align != 4096 {
+            return wrong(index, "a new segment is not aligned to pages of 4 KiB");
         }
         if segment.offset % segment.align != segment.address % segment.align {
             return wrong(index, "a new segment's file offset and address do not agree");
+        }
+        if segment.physical != segment.address {
+            return wrong(index, "a new segment's physical address is not its address");
         }
         if segment.offset < size || segment.file_size != segment.memory_size {
             return wrong(index, "a new segment does not come from the new part of the file");
@@ -177,13 +184,16 @@ pub(crate) fn sections(original: &Elf<'_>, rewritten: &Elf<'_>, added: &Added, f
         index == named || section.name == b".symtab" || symbols.is_some_and(|s| s.link as usize == index)
     };
     for (index, (was, is)) in old.iter().zip(new).enumerate() {
-        let renamed = matches!(was.name, b".eh_frame" | b".eh_frame_hdr");
-        let name = if renamed { [was.name, b".original"].concat() } else { was.name.to_vec() };
+        let name =
+            if rest::is_renamed(was.name) { [was.name, b".original"].concat() } else { was.name.to_vec() };
         let fixed = |s: &Section<'_>| (s.kind, s.flags, s.address, s.link, s.align, s.entry_size);
         let place = (is.offset, is.size, is.info) == (was.offset, was.size, was.info);
         // Sections without a name are not renamed in files whose names are damaged.
         if is.name != name && !(was.name.is_empty() && is.name.is_empty()) {
             return wrong(index, "a section's name has changed");
+        }
+        if is.name_at != was.name_at && !rest::is_renamed(was.name) {
+            return wrong(index, "a section's name is another one of the same text");
         }
         if fixed(is) != fixed(was) || !(place || moved(index, was)) {
             return wrong(index, "a section header of the original has changed");

@@ -5,6 +5,7 @@ use crate::container::elf::{self, Elf, Symbol};
 use crate::container::mapping::Mapping;
 use crate::container::read::number;
 use crate::container::relocations::Relocations;
+use crate::container::rest::TEXT;
 use crate::rule::{Findings, Rule};
 use object::LittleEndian as LE;
 use object::elf::{
@@ -28,7 +29,7 @@ pub(crate) fn check(original: &Elf<'_>, rewritten: &Elf<'_>, mapping: &Mapping<'
             return;
         }
         old.symbols.par_iter().zip(new.symbols).enumerate().for_each(|(index, (was, is))| {
-            if !same_but_for_name(was, is) || old.name(was) != new.name(is) {
+            if object::bytes_of(was) != object::bytes_of(is) || old.name(was) != new.name(is) {
                 let at = new.offset + 24 * index as u64;
                 findings.in_file(Rule::Symbols, at, "a symbol of the original has changed");
             }
@@ -44,10 +45,15 @@ pub(crate) fn check(original: &Elf<'_>, rewritten: &Elf<'_>, mapping: &Mapping<'
         known.extend(code.map(|symbol| (elf::value(symbol), names.name(symbol))));
     }
     known.par_sort_unstable();
+    let code = rewritten.sections().iter().rposition(|section| section.name == TEXT);
     new.symbols.par_iter().enumerate().skip(kept).for_each(|(index, symbol)| {
         let wrong = |what: &str| findings.in_file(Rule::Symbols, new.offset + 24 * index as u64, what);
         if index == 0 && elf::is_null(symbol) {
             return;
+        }
+        let section = usize::from(symbol.st_shndx.get(LE).0);
+        if (symbol.st_info.0, symbol.st_other.0, Some(section)) != (GLOBAL_FUNCTION, 0, code) {
+            return wrong("a field of a twin's symbol is not what it has to be");
         }
         let (address, size) = (elf::value(symbol), elf::size(symbol));
         let unit = mapping.at_twin(address).filter(|unit| unit.twin == address);
@@ -68,13 +74,8 @@ pub(crate) fn check(original: &Elf<'_>, rewritten: &Elf<'_>, mapping: &Mapping<'
     });
 }
 
-fn same_but_for_name(a: &Symbol, b: &Symbol) -> bool {
-    let rest = |symbol: &Symbol| {
-        let (info, other, section) = (symbol.st_info, symbol.st_other, symbol.st_shndx.get(LE));
-        (info, other, section, elf::value(symbol), elf::size(symbol))
-    };
-    rest(a) == rest(b)
-}
+/// `st_info` of twins' symbols: `STB_GLOBAL` and `STT_FUNC`.
+const GLOBAL_FUNCTION: u8 = 0x12;
 
 /// Where functions begin that compilers split off others, by name: `NAME.cold`. Ascending.
 pub(crate) fn parts(original: &Elf<'_>) -> Vec<u64> {

@@ -56,6 +56,10 @@ impl<'d> Reader<'d> {
     /// A pointer as unwind tables encode it; `base` is the address of byte 0. The indirect bit is
     /// the caller's affair.
     pub(crate) fn pointer(&mut self, encoding: u8, base: u64) -> Option<u64> {
+        // This is not an indirect pointer's value; a caller who wants its place takes the bit off.
+        if encoding & 0x80 != 0 {
+            return None;
+        }
         let place = base.wrapping_add(self.at as u64);
         let value = match encoding & 0x0f {
             0x00 | 0x04 | 0x0c => self.fixed(8)?,
@@ -111,7 +115,8 @@ mod tests {
         let bytes = [0, 0, 0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0];
         let mut reader = Reader::new(&bytes, 2);
         assert_eq!(reader.pointer(0x1b, 0x1000), Some(0x1000));
-        assert_eq!(reader.pointer(0x9b, 0x1000), Some(0));
+        assert_eq!(Reader::new(&bytes, 6).pointer(0x1b, 0x1000), Some(0));
+        assert_eq!(Reader::new(&bytes, 6).pointer(0x9b, 0x1000), None);
         assert_eq!(Reader::new(&bytes, 2).pointer(0x3b, 0), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Wrong program headers, section headers and symbols.
 
 use crate::Wrong;
-use crate::specimen::{add, get, put};
+use crate::specimen::{add, find, get, put};
 use gleaner_proof::Rule::{Headers, Mapping, Symbols};
 
 const GNU_STACK: u32 = 0x6474_e551;
@@ -219,4 +219,61 @@ pub(crate) const ALL: &[Wrong] = &[
             Some(())
         },
     },
+    Wrong {
+        name: "bytes behind the end",
+        rule: Headers,
+        make: |_, _, new| {
+            new.extend(b"appended");
+            Some(())
+        },
+    },
+    Wrong {
+        name: "padding behind the end",
+        rule: Headers,
+        make: |_, _, new| {
+            new.push(0);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a new segment aligned to more than a page",
+        rule: Headers,
+        make: |it, _, new| {
+            put(new, it.added().1 + 48, 8, 1 << 13);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a new section with another name",
+        rule: Headers,
+        make: |_, _, new| {
+            let at = find(new, b".rodata.twin\0")?;
+            new[at + 1] = b'R';
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a name of a section that is not a section's",
+        rule: Headers,
+        make: |_, _, new| {
+            // The last name loses its end.
+            let names = section(new, get(new, 62, 2) as usize);
+            add(new, names + 32, 8, -1);
+            Some(())
+        },
+    },
+    Wrong {
+        name: "a new section aligned otherwise",
+        rule: Headers,
+        make: |_, _, new| {
+            let last = section(new, get(new, 60, 2) as usize - 1);
+            add(new, last + 48, 8, 8);
+            Some(())
+        },
+    },
 ];
+
+/// Where in the file the header of a section lies.
+fn section(file: &[u8], index: usize) -> usize {
+    get(file, 40, 8) as usize + 64 * index
+}

@@ -46,7 +46,10 @@ impl Preload {
             std::fs::set_permissions(directory.path().join(NAME), PermissionsExt::from_mode(0o755))?;
             std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711))
         };
-        write().map_err(|e| format!("the library was not written: {}", records::plain(&e)))?;
+        write().map_err(|e| {
+            let place = directory.path().display();
+            format!("{place}: the library was not written: {}", records::plain(&e))
+        })?;
         Ok(Self { directory, region })
     }
 
@@ -106,7 +109,7 @@ fn directory() -> Option<tempfile::TempDir> {
             place.is_absolute() && !place.as_os_str().as_bytes().iter().any(|b| b" :\t\n;$".contains(b));
         is_plain && statvfs(place).is_ok_and(|about| !about.f_flag.contains(StatVfsMountFlags::NOEXEC))
     };
-    let make = |place: PathBuf| tempfile::Builder::new().prefix("gleaner-").tempdir_in(place).ok();
+    let make = |place: PathBuf| records::temporary_directory_in(&place, "gleaner-").ok();
     places.into_iter().filter(is_good).find_map(make)
 }
 

@@ -130,9 +130,11 @@ impl<'b> Recording<'b> {
     }
 }
 
-/// Where the records are, and whether their end is told: a recording that was not ended says that
-/// it has none, and a pipe says nothing.
-fn data(bytes: &[u8]) -> Result<(&[u8], bool), PerfDataError> {
+/// Enough of a file for [`check_begin`].
+pub(super) const BEGIN_BYTES: u64 = PIPE_HEADER_BYTES;
+
+/// What a file has to begin with. Returns the size of its header.
+pub(super) fn check_begin(bytes: &[u8]) -> Result<u64, PerfDataError> {
     if bytes.is_empty() {
         return Err(damaged("it is empty"));
     }
@@ -146,23 +148,28 @@ fn data(bytes: &[u8]) -> Result<(&[u8], bool), PerfDataError> {
         }
         _ => return Err(damaged("it is no file of perf record")),
     }
-    let cut_off = || damaged("its header is cut off");
-    match Cursor::new(bytes, 8).u64().ok_or_else(cut_off)? {
-        PIPE_HEADER_BYTES => Ok((&bytes[PIPE_HEADER_BYTES as usize..], false)),
-        HEADER_BYTES => {
-            let mut at = Cursor::new(bytes, 40);
-            let (from, size) = at.u64().zip(at.u64()).ok_or_else(cut_off)?;
-            let promised = || damaged("it is cut off: it has fewer bytes than its header says");
-            let from = usize::try_from(from).ok().filter(|from| *from <= bytes.len()).ok_or_else(promised)?;
-            if size == 0 {
-                return Ok((&bytes[from..], false));
-            }
-            let to =
-                usize::try_from(size).ok().and_then(|size| from.checked_add(size)).ok_or_else(promised)?;
-            Ok((bytes.get(from..to).ok_or_else(promised)?, true))
-        }
-        _ => Err(damaged("its header has a size that is not known")),
+    match Cursor::new(bytes, 8).u64() {
+        None => Err(damaged("its header is cut off")),
+        Some(size @ (PIPE_HEADER_BYTES | HEADER_BYTES)) => Ok(size),
+        Some(_) => Err(damaged("its header has a size that is not known")),
     }
+}
+
+/// Where the records are, and whether their end is told: a recording that was not ended says that
+/// it has none, and a pipe says nothing.
+fn data(bytes: &[u8]) -> Result<(&[u8], bool), PerfDataError> {
+    if check_begin(bytes)? == PIPE_HEADER_BYTES {
+        return Ok((&bytes[PIPE_HEADER_BYTES as usize..], false));
+    }
+    let mut at = Cursor::new(bytes, 40);
+    let (from, size) = at.u64().zip(at.u64()).ok_or_else(|| damaged("its header is cut off"))?;
+    let promised = || damaged("it is cut off: it has fewer bytes than its header says");
+    let from = usize::try_from(from).ok().filter(|from| *from <= bytes.len()).ok_or_else(promised)?;
+    if size == 0 {
+        return Ok((&bytes[from..], false));
+    }
+    let to = usize::try_from(size).ok().and_then(|size| from.checked_add(size)).ok_or_else(promised)?;
+    Ok((bytes.get(from..to).ok_or_else(promised)?, true))
 }
 
 /// The section that is named here.

@@ -48,7 +48,7 @@ use role::Role;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
-use units::{Estimate, Quantity, Unit};
+use units::{Bytes, Estimate, Quantity, Unit};
 
 /// A profile of a file that is asked for.
 #[derive(Clone, Debug)]
@@ -64,6 +64,8 @@ pub struct FileRequest<'p> {
     pub yield_cycles: Option<Estimate>,
     /// Where `perf record` keeps copies of the files that it has seen: its users' `.debug`.
     pub copies: Option<&'p Path>,
+    /// All of a file is kept in memory.
+    pub most_memory: Option<Bytes>,
     /// The name of this machine's processor.
     pub processor: Option<String>,
 }
@@ -79,32 +81,42 @@ pub enum PerfDataError {
     NoSamples { why: String },
 }
 
-/// Larger files are not read: all of it is kept in memory.
-const LARGEST_BYTES: u64 = 8 << 30;
+/// Larger files are not read.
+const LARGEST: Bytes = Bytes::gib(8);
 
 /// The profile of a file.
 pub fn profile(request: &FileRequest<'_>) -> Result<Profile, PerfDataError> {
-    of_bytes(&read(request.path)?, request)
+    let most = request.most_memory.map_or(LARGEST, |memory| Bytes(memory.0 / 4 * 3).min(LARGEST));
+    of_bytes(&read(request.path, most)?, request)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
+/// All of a file. What it begins with comes first: a device or a pipe may never end.
+fn read(path: &Path, most: Bytes) -> Result<Vec<u8>, PerfDataError> {
     let not_read = |e: std::io::Error| PerfDataError::NotRead { why: ::records::plain(&e) };
-    let mut bytes = Vec::new();
-    if path.as_os_str() == "-" {
-        std::io::stdin().lock().take(LARGEST_BYTES + 1).read_to_end(&mut bytes).map_err(not_read)?;
+    let too_large = || PerfDataError::NotRead {
+        why: format!("it is larger than {most}, and all of it is kept in memory; record for a shorter time"),
+    };
+    let mut source: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
     } else {
         let file = std::fs::File::open(path).map_err(not_read)?;
-        if file.metadata().map_err(not_read)?.is_dir() {
+        let found = file.metadata().map_err(not_read)?;
+        if found.is_dir() {
             let why =
                 "it is a directory; a recording of several threads of perf record is not read".to_owned();
             return Err(PerfDataError::NotRead { why });
         }
-        file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes).map_err(not_read)?;
-    }
-    if bytes.len() as u64 > LARGEST_BYTES {
-        return Err(PerfDataError::NotRead {
-            why: "it is larger than 8 GiB; record for a shorter time".to_owned(),
-        });
+        if found.is_file() && found.len() > most.0 {
+            return Err(too_large());
+        }
+        Box::new(file)
+    };
+    let mut bytes = Vec::new();
+    source.by_ref().take(container::BEGIN_BYTES).read_to_end(&mut bytes).map_err(not_read)?;
+    container::check_begin(&bytes)?;
+    source.take(most.0.saturating_sub(bytes.len() as u64) + 1).read_to_end(&mut bytes).map_err(not_read)?;
+    if bytes.len() as u64 > most.0 {
+        return Err(too_large());
     }
     Ok(bytes)
 }

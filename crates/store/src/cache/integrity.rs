@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 use twox_hash::XxHash3_128;
 
 pub(super) fn of(bytes: &[u8]) -> String {
@@ -11,8 +10,7 @@ pub(super) fn of(bytes: &[u8]) -> String {
 }
 
 /// Read piece by piece: memory for all of a large file takes longer to get than the file to read.
-pub(super) fn of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+pub(super) fn of_file(file: &mut File) -> io::Result<String> {
     let (mut hash, mut piece) = (XxHash3_128::new(), vec![0; 1 << 18]);
     loop {
         match file.read(&mut piece) {
@@ -38,7 +36,7 @@ mod tests {
         for size in [0, 1, 1000, 1 << 18, (1 << 18) + 1, 3 << 18] {
             let bytes: Vec<u8> = (0..size).map(|at: u64| (at * at / 7) as u8).collect();
             std::fs::write(file.path(), &bytes).unwrap();
-            assert_eq!(of_file(file.path()).unwrap(), of(&bytes), "{size}");
+            assert_eq!(of_file(&mut File::open(file.path()).unwrap()).unwrap(), of(&bytes), "{size}");
         }
         assert_ne!(of(b"a"), of(b"b"));
     }

@@ -15,13 +15,18 @@
 //! [`eviction`] leaves it. A process that makes an entry holds the lock of its key: others that
 //! want the same entry wait for it, and nothing else does. An entry that is not as it was written
 //! is removed and made again.
+//!
+//! Entries are executed, as root too. So no other user may be able to change the directory or
+//! anything above it (`records::make_private_directory`), and an entry is used only if directory
+//! and files are ours, and looked at by descriptors that follow no links. Then no other user can
+//! exchange what was looked at, and it may be executed by its path, which `ps` and debuggers show.
 
 mod eviction;
 mod integrity;
 
 use crate::directory::{self, NO_DIRECTORY};
 use eviction::NOTE;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,6 +34,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -129,18 +135,14 @@ impl Cache {
 
     /// One in this directory, which is made if it is not there.
     pub fn at(directory: &Path, limit: u64) -> io::Result<Self> {
-        directory::make_private(directory)?;
-        may_run_from(directory)?;
-        Ok(Self { directory: directory.to_owned(), limit, temporary: None })
+        let directory = records::make_private_directory(directory)?;
+        may_run_from(&directory)?;
+        Ok(Self { directory, limit, temporary: None })
     }
 
     /// One that is gone after this run.
     pub fn temporary() -> io::Result<Self> {
-        let base = std::env::temp_dir();
-        let temporary = tempfile::Builder::new()
-            .prefix("gleaner-twins-")
-            .tempdir_in(&base)
-            .map_err(|e| io::Error::new(e.kind(), format!("{}: {}", base.display(), records::plain(&e))))?;
+        let temporary = records::temporary_directory("gleaner-twins-")?;
         may_run_from(temporary.path())?;
         Ok(Self { directory: temporary.path().to_owned(), limit: u64::MAX, temporary: Some(temporary) })
     }
@@ -169,18 +171,23 @@ impl Cache {
         if let Some(entry) = self.find(key, name) {
             return Ok(entry);
         }
-        let _making = self.lock_making(key)?;
+        let _making = self.lock_making(key).map_err(|why| self.named(&why))?;
         // Another process may have made it while we waited.
         if let Some(entry) = self.find(key, name) {
             return Ok(entry);
         }
-        self.throw_away(key)?;
+        self.throw_away(key).map_err(|why| self.named(&why))?;
         let made = make()?;
-        let entry = self.put(key, name, made)?;
+        let entry = self.put(key, name, made).map_err(|why| self.named(&why))?;
         if self.temporary.is_none() {
             eviction::shrink_to(&self.directory, self.limit);
         }
         Ok(entry)
+    }
+
+    /// With the directory, which may be full.
+    fn named(&self, why: &io::Error) -> io::Error {
+        io::Error::new(why.kind(), format!("{}: {}", self.directory.display(), records::plain(why)))
     }
 
     fn place(&self, key: &Key) -> PathBuf {
@@ -190,17 +197,19 @@ impl Cache {
     /// A sound entry, in use from now on.
     pub fn find<N: DeserializeOwned>(&self, key: &Key, name: &OsStr) -> Option<Entry<N>> {
         let place = self.place(key);
-        let in_use = File::open(&place).ok()?;
+        let in_use = own(rustix::fs::CWD, &place, FileType::Directory)?;
         flock(&in_use, FlockOperation::LockShared).ok()?;
-        let note_file = File::options().read(true).open(place.join(NOTE)).ok()?;
+        let note_file = own(&in_use, NOTE.as_ref(), FileType::RegularFile)?;
         let written: Written<N> = serde_json::from_reader(io::BufReader::new(&note_file)).ok()?;
         if written.name != name.as_encoded_bytes() {
             return None;
         }
-        let file = place.join(name);
-        if integrity::of_file(&file).ok()? != written.checksum {
+        if integrity::of_file(&mut own(&in_use, name.as_ref(), FileType::RegularFile)?).ok()?
+            != written.checksum
+        {
             return None;
         }
+        let file = place.join(name);
         // The one used longest ago goes first. Where the time cannot be set, another goes.
         let _ = note_file.set_modified(std::time::SystemTime::now());
         Some(Entry { file, note: written.note, cached: true, _in_use: in_use })
@@ -212,9 +221,14 @@ impl Cache {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
+        if own(rustix::fs::CWD, &directory, FileType::Directory).is_none() {
+            return Err(rustix::io::Errno::NOTDIR.into());
+        }
         let path = directory.join(format!("{}.lock", key.0));
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600).custom_flags(no_link());
         loop {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
+            let file = options.open(&path)?;
             flock(&file, FlockOperation::LockExclusive)?;
             // The process that held the lock before removed the file: others lock a new one by now.
             let (locked, named) = (file.metadata()?, fs::metadata(&path));
@@ -253,6 +267,23 @@ impl Cache {
 fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path)?;
     file.write_all(bytes)
+}
+
+/// What lies there, if it is of this kind, ours, and no one else may write to it.
+fn own(directory: impl AsFd, name: &Path, kind: FileType) -> Option<File> {
+    // A pipe is not waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?);
+    let found = rustix::fs::fstat(&file).ok()?;
+    let is_ours = found.st_uid == rustix::process::geteuid().as_raw() && found.st_mode & OTHERS_WRITE == 0;
+    (is_ours && FileType::from_raw_mode(found.st_mode) == kind).then_some(file)
+}
+
+/// Bits of a mode: group or others may write.
+const OTHERS_WRITE: u32 = 0o022;
+
+fn no_link() -> i32 {
+    OFlags::NOFOLLOW.bits().cast_signed()
 }
 
 fn may_run_from(directory: &Path) -> io::Result<()> {
@@ -400,7 +431,8 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let directory = parent.path().join("twins");
         let set = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).unwrap();
-        let why = format!("{}: others may write to it", parent.path().canonicalize().unwrap().display());
+        let shown = parent.path().canonicalize().unwrap();
+        let why = format!("{}: others may write to it", shown.display());
         let refused = || Cache::at(&directory, LIMIT).err().map(|e| e.to_string());
         for mode in [0o777, 0o770] {
             set(mode);
@@ -412,8 +444,46 @@ mod tests {
         assert_eq!(refused(), None);
         // Only root may give it away.
         if chown(parent.path(), Some(4321), None).is_ok() {
-            assert_eq!(refused(), Some(why));
+            assert_eq!(refused(), Some(format!("{}: another user owns it", shown.display())));
         }
+    }
+
+    #[test]
+    fn what_others_left_there_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path(), LIMIT).unwrap();
+        let file = get(&cache, "a", "one").file;
+        let place = file.parent().unwrap().to_owned();
+        let elsewhere = directory.path().join("elsewhere");
+        let moved = |from: &Path| {
+            fs::rename(from, &elsewhere).unwrap();
+            symlink(&elsewhere, from).unwrap();
+        };
+        let damages: [&dyn Fn(); 4] = [
+            &|| fs::set_permissions(&file, fs::Permissions::from_mode(0o777)).unwrap(),
+            &|| fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap(),
+            &|| moved(&file),
+            &|| moved(&place),
+        ];
+        for damage in damages {
+            damage();
+            let entry = get(&cache, "a", "one");
+            assert!(!entry.cached && !fs::symlink_metadata(&entry.file).unwrap().is_symlink());
+            let _ = fs::remove_dir_all(&elsewhere).or_else(|_| fs::remove_file(&elsewhere));
+        }
+        // Only root may give it away.
+        for what in [&file, &place.join(NOTE), &place] {
+            if chown(what, Some(4321), None).is_ok() {
+                assert!(!get(&cache, "a", "one").cached, "{}", what.display());
+            }
+        }
+        let making = directory.path().join(eviction::MAKING);
+        fs::remove_dir_all(&making).unwrap();
+        symlink(directory.path(), &making).unwrap();
+        let _ = lchown(&making, Some(4321), None);
+        let made = cache.get::<io::Error, Note>(&Key::of(&[b"b"]), OsStr::new("prog"), || Ok(made("two")));
+        assert_eq!(made.unwrap_err().kind(), io::ErrorKind::NotADirectory);
     }
 
     #[test]
