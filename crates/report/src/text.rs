@@ -74,7 +74,7 @@ pub(crate) fn share(q: &Quantity) -> String {
 /// A share with its interval, as `12.3% [11.0, 13.6]`.
 pub(crate) fn percent(e: Estimate) -> String {
     let e = e.scaled(100.0);
-    if e.lo == e.hi { format!("{}%", number(e.value)) } else { figures(e).replacen(" [", "% [", 1) }
+    if e.lo == e.hi { format!("{}%", number(e.value)) } else { units::figures(e, "%") }
 }
 
 /// `4.00 [3.98, 4.02]`, for tables whose heads name the unit; scripts read it back.
@@ -82,16 +82,7 @@ pub(crate) fn figures(e: Estimate) -> String {
     if e.lo == e.hi {
         return number(e.value);
     }
-    let decimals = decimals_for((e.hi - e.lo) / 2.0);
-    let figure = |x: f64| {
-        let text = format!("{x:.decimals$}");
-        if text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
-            text.trim_start_matches('-').to_owned()
-        } else {
-            text
-        }
-    };
-    format!("{} [{}, {}]", figure(e.value), figure(e.lo), figure(e.hi))
+    units::figures(e, "")
 }
 
 /// A number to four digits, without zeros that say nothing.
@@ -102,15 +93,6 @@ pub(crate) fn number(x: f64) -> String {
     let decimals = (3 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let text = format!("{x:.decimals$}");
     if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
-}
-
-fn decimals_for(half_width: f64) -> usize {
-    if !(half_width.is_finite() && half_width > 0.0) {
-        return 0;
-    }
-    let exponent = half_width.log10().floor();
-    let leading = half_width / 10f64.powf(exponent);
-    (if leading < 1.95 { 1.0 - exponent } else { -exponent }).clamp(0.0, 9.0) as usize
 }
 
 /// A size in short: `32K`, `1.5M`.
