@@ -175,8 +175,8 @@ fn exit(comparison: &Comparison, args: &CompareArgs) -> Exit {
     }
     let open = |outcome| matches!(outcome, GateOutcome::Inconclusive | GateOutcome::Insufficient);
     let unknown = gates().any(|gate| open(gate.outcome) || gate.counts.inconclusive > 0);
-    let fails = args.fail_on.contains(&FailOn::Inconclusive)
-        || (regression && args.inconclusive == Unknown::Fail);
+    let fails =
+        args.fail_on.contains(&FailOn::Inconclusive) || (regression && args.inconclusive == Unknown::Fail);
     if fails && unknown { Exit::Inconclusive } else { Exit::Done }
 }
 

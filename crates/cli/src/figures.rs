@@ -85,7 +85,7 @@ mod tests {
         let measured =
             |value, lo, hi| percent(&Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio));
         assert_eq!(measured(0.0214, 0.015, 0.0273), "2.1% [1.5, 2.7]");
-        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.18% [0.17, 0.19]");
+        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.180% [0.170, 0.190]");
         assert_eq!(measured(0.07, 0.07, 0.07), "7%");
         assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
     }

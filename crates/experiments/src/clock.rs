@@ -51,8 +51,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
     ctx.tally.note_watch(&by_adds, &interference);
     let rate = start.rate_until(&end);
     ctx.tsc = rate;
-    let (Some(ratio), Some(muls_ratio)) =
-        (core_clock::over_time(&by_adds), core_clock::over_time(&by_muls))
+    let (Some(ratio), Some(muls_ratio)) = (core_clock::over_time(&by_adds), core_clock::over_time(&by_muls))
     else {
         return Err(Refused::failed("stopped before the clock was read"));
     };

@@ -115,6 +115,7 @@ fn blocks_of(tally: &RunTally) -> Blocks {
         clock_moved: tally.voids.clock_moved,
         in_company: tally.beside_other_tasks,
         core_shared: tally.core_shared,
+        other_tasks: tally.usual_other_tasks(),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn watch_clock(ctx: &Context<'_>) -> Vec<f64> {
 /// The clock by these readings and by those around the blocks of the chains, which lie between the
 /// probe's begin and its end: it may wander by more from second to second than in any one.
 pub(super) fn core_clock(ctx: &Context<'_>, watched: &[f64], chased: &[Series]) -> Quantity {
-    let clocks = |series: &Series| series.blocks().iter().map(|b| b.cycles_per_tick).collect::<Vec<_>>();
+    let clocks = |series: &Series| series.clocks().collect::<Vec<f64>>();
     // Each series spans the whole time: their readings are taken in turns.
     let chased: Vec<Vec<f64>> = chased.iter().map(clocks).collect();
     let longest = chased.iter().map(Vec::len).max().unwrap_or(0);
