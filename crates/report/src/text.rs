@@ -85,6 +85,19 @@ pub(crate) fn figures(e: Estimate) -> String {
     units::figures(e, "")
 }
 
+/// The same for a label in a figure: four digits at most, and no interval that they do not show.
+pub(crate) fn label_figures(e: Estimate) -> String {
+    let largest = e.value.abs().max(e.hi.abs());
+    let most = (3 - largest.max(1e-12).log10().floor() as i32).clamp(0, 12) as usize;
+    let full = figures(e);
+    let decimals = full.split([' ', '%']).next().and_then(|value| Some(value.split_once('.')?.1.len()));
+    if e.lo == e.hi || decimals.unwrap_or(0) <= most {
+        return full;
+    }
+    let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| format!("{x:.most$}"));
+    if lo == hi { value } else { format!("{value} [{lo}, {hi}]") }
+}
+
 /// A number to four digits, without zeros that say nothing.
 pub(crate) fn number(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
@@ -139,6 +152,9 @@ mod tests {
         assert_eq!(figures(Estimate::new(4.0012, 3.98, 4.02)), "4.00 [3.98, 4.02]");
         assert_eq!(percent(Estimate::new(0.123, 0.11, 0.14)), "12.3% [11.0, 14.0]");
         assert_eq!(figures(Estimate::exact(2.5)), "2.5");
+        assert_eq!(label_figures(Estimate::new(3.6941, 3.69410, 3.69412)), "3.694");
+        assert_eq!(label_figures(Estimate::new(123.456, 123.40, 123.52)), "123.5 [123.4, 123.5]");
+        assert_eq!(label_figures(Estimate::new(9.7, 8.6, 10.8)), "9.7 [8.6, 10.8]");
         assert_eq!(size(32768.0), "32K");
         assert_eq!(cut("abcdef", 4), "abc…");
     }
