@@ -1,9 +1,9 @@
 //! The core clock: core cycles per tick of the time stamp counter, measured with a chain of
 //! dependent adds.
 //!
-//! A reading is exact to parts of a million, but the clock wanders by parts of a hundred from one
-//! second to the next. So the interval of a clock is not that of the readings' median, which shrinks with
-//! every reading, but the range in which the readings of another second lie: [`over_time`].
+//! A reading is exact to parts of a million, but the clock wanders by percents within seconds. So
+//! the interval of a clock is not that of the readings' median, which shrinks with every reading,
+//! but the range in which readings of another time lie: [`over_time`].
 
 use crate::code::Loaded;
 use crate::stats;

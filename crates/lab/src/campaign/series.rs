@@ -218,8 +218,8 @@ impl Series {
         if !marred && self.disturbed().is_none() {
             return Ok(e);
         }
-        // Where the clock moves or other tasks run, the interval of the median says how well the
-        // *disturbed* value is known. A reader wants the quiet value, so give the range in which the blocks fell.
+        // The interval of the median says how well the *disturbed* value is known. A reader wants
+        // the quiet value, so give the range in which the blocks fell.
         let v = stats::sorted(&values);
         Ok(Estimate::new(e.value, stats::quantile_sorted(&v, 0.025), stats::quantile_sorted(&v, 0.975)))
     }
