@@ -49,9 +49,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     min_effect: Percent,
 
-    /// Exit with 4 if a headline figure regressed, with 5 if one is inconclusive
+    /// Exit with 4 if a headline figure regressed, with 5 if of one it is not known whether it did
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
+
+    /// With --fail-on regression: whether what is not known fails, too
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Unknown::Fail, requires = "fail_on")]
+    inconclusive: Unknown,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -64,10 +68,19 @@ pub(crate) struct CompareArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
-    /// A headline figure became worse
+    /// A headline figure became worse, or that is not known
     Regression,
-    /// Of a headline figure it is not known, or a side has one run
+    /// It is not known of a headline figure, or a side has one run
     Inconclusive,
+}
+
+/// What a gate does where nothing regressed, but not all headline figures are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Unknown {
+    /// Exit with 5
+    Fail,
+    /// Exit with 0
+    Ok,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -100,6 +113,10 @@ impl FromStr for Percent {
 }
 
 pub(crate) fn run(args: &CompareArgs, console: &Console) -> anyhow::Result<Exit> {
+    if args.inconclusive == Unknown::Ok && args.fail_on.contains(&FailOn::Inconclusive) {
+        let why = "it contradicts --fail-on inconclusive";
+        return Err(Refusal::wrong_use("--inconclusive ok", why).into());
+    }
     let sides = sides(args, console)?;
     let options = Options { min_effect: args.min_effect.0, seed: args.seed };
     let comparison =
@@ -116,11 +133,25 @@ pub(crate) fn run(args: &CompareArgs, console: &Console) -> anyhow::Result<Exit>
     }
     let outcomes: Vec<GateOutcome> = comparison.against.iter().map(|against| against.gate.outcome).collect();
     if outcomes.contains(&GateOutcome::Insufficient) {
-        console.remark(
-            "one run a side is insufficient for a gate; 'gleaner measure --repeat 5 -o DIRECTORY' makes several",
-        );
+        let several = several(&comparison.kind);
+        console.remark(&format!("one run a side is insufficient for a gate; {several}"));
     }
-    Ok(exit(&comparison, &args.fail_on))
+    Ok(exit(&comparison, args))
+}
+
+/// How several records of this kind come about.
+fn several(kind: &str) -> &'static str {
+    match kind {
+        "profile" => {
+            "profile the program five times a side: 'gleaner profile -o before/1.json -- CMD', then before/2.json, …; \
+             and compare the directories"
+        }
+        "run" => {
+            "repeat the harvest five times a side: 'gleaner harvest -o before/1.json … -- CMD', then before/2.json, …; \
+             and compare the directories"
+        }
+        _ => "'gleaner measure --repeat 5 -o DIRECTORY' makes several",
+    }
 }
 
 fn sides(args: &CompareArgs, console: &Console) -> anyhow::Result<Vec<Side>> {
@@ -134,15 +165,19 @@ fn sides(args: &CompareArgs, console: &Console) -> anyhow::Result<Vec<Side>> {
     alternate::measure(&args.ab, args.repeat, directory.path(), console)
 }
 
-/// A regression weighs more than what is not known.
-fn exit(comparison: &Comparison, fail_on: &[FailOn]) -> Exit {
+/// A regression weighs more than what is not known; and a gate that could not have found one has
+/// not passed.
+fn exit(comparison: &Comparison, args: &CompareArgs) -> Exit {
     let gates = || comparison.against.iter().map(|against| &against.gate);
-    if fail_on.contains(&FailOn::Regression) && gates().any(|gate| gate.outcome == GateOutcome::Regressed) {
+    let regression = args.fail_on.contains(&FailOn::Regression);
+    if regression && gates().any(|gate| gate.outcome == GateOutcome::Regressed) {
         return Exit::Regressed;
     }
     let open = |outcome| matches!(outcome, GateOutcome::Inconclusive | GateOutcome::Insufficient);
     let unknown = gates().any(|gate| open(gate.outcome) || gate.counts.inconclusive > 0);
-    if fail_on.contains(&FailOn::Inconclusive) && unknown { Exit::Inconclusive } else { Exit::Done }
+    let fails =
+        args.fail_on.contains(&FailOn::Inconclusive) || (regression && args.inconclusive == Unknown::Fail);
+    if fails && unknown { Exit::Inconclusive } else { Exit::Done }
 }
 
 #[cfg(test)]

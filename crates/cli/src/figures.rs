@@ -4,7 +4,7 @@ pub(crate) mod plot;
 pub(crate) mod table;
 
 use records::machine::{Outcome, Status};
-use units::Quantity;
+use units::{Estimate, Quantity};
 
 /// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where
 /// other work on the machine shone through. Claims have no interval.
@@ -13,10 +13,9 @@ pub(crate) fn figure(quantity: &Quantity) -> String {
         Quantity::Resolved { value, lo, hi, disturbed, .. } => {
             let mark = if disturbed.is_some() { "~" } else { "" };
             if lo == hi {
-                return format!("{mark}{}", digits(*value, 0.0));
+                return format!("{mark}{}", exact(*value));
             }
-            let wide = (hi - lo) / 2.0;
-            format!("{mark}{} [{}, {}]", digits(*value, wide), digits(*lo, wide), digits(*hi, wide))
+            format!("{mark}{}", units::figures(Estimate { value: *value, lo: *lo, hi: *hi }, ""))
         }
         Quantity::Unresolved { .. } => "not resolved".to_owned(),
     }
@@ -30,13 +29,9 @@ pub(crate) fn why(quantity: &Quantity) -> String {
     }
 }
 
-/// As many decimals as an uncertainty of `wide` warrants.
-fn digits(value: f64, wide: f64) -> String {
-    if wide <= 0.0 {
-        return if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") };
-    }
-    let decimals = (1.0 - wide.log10().floor()).clamp(0.0, 3.0) as usize;
-    format!("{value:.decimals$}")
+/// What has no interval: a count, or what was asked for.
+fn exact(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
 }
 
 /// `value,lo,hi` of a quantity; three empty cells where it was not resolved.
@@ -49,9 +44,7 @@ pub(crate) fn percent(share: &Quantity) -> String {
     match share {
         Quantity::Resolved { value, lo, hi, .. } if lo == hi => format!("{}%", (1e6 * value).round() / 1e4),
         Quantity::Resolved { value, lo, hi, .. } => {
-            let decimals = if hi - lo < 2e-3 { 2 } else { 1 };
-            let [value, lo, hi] = [value, lo, hi].map(|share| format!("{:.decimals$}", 100.0 * share));
-            format!("{value}% [{lo}, {hi}]")
+            units::figures(Estimate { value: *value, lo: *lo, hi: *hi }.scaled(100.0), "%")
         }
         unresolved @ Quantity::Unresolved { .. } => unresolved.to_string(),
     }
@@ -74,12 +67,13 @@ pub(crate) fn trouble<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Estimate, Unit};
+    use units::Unit;
 
     #[test]
     fn figures_show_what_is_known_and_no_more() {
         let q = |v, lo, hi| Quantity::measured(Estimate::new(v, lo, hi), Unit::Cycles);
         assert_eq!(figure(&q(4.0004, 3.991, 4.019)), "4.000 [3.991, 4.019]");
+        assert_eq!(figure(&q(4.0, 3.95, 4.05)), "4.00 [3.95, 4.05]");
         assert_eq!(figure(&q(512.3, 498.0, 530.9)), "512 [498, 531]");
         assert_eq!(figure(&q(26.0, 26.0, 26.0)), "26");
         assert_eq!(figure(&q(14.0, 13.0, 15.0).disturbed_by(Some("x".into()))), "~14.0 [13.0, 15.0]");
@@ -91,7 +85,7 @@ mod tests {
         let measured =
             |value, lo, hi| percent(&Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio));
         assert_eq!(measured(0.0214, 0.015, 0.0273), "2.1% [1.5, 2.7]");
-        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.18% [0.17, 0.19]");
+        assert_eq!(measured(0.0018, 0.0017, 0.0019), "0.180% [0.170, 0.190]");
         assert_eq!(measured(0.07, 0.07, 0.07), "7%");
         assert_eq!(percent(&Quantity::unresolved("it slept")), "not resolved: it slept");
     }

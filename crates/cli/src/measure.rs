@@ -32,8 +32,9 @@ fn experiment_values() -> Vec<PossibleValue> {
 /// bandwidth and more
 ///
 /// Without -o or --json the record goes to ~/.cache/gleaner/machine.json, where
-/// 'gleaner harvest' looks for it. It replaces an older record there, unless this run was stopped
-/// or lacks figures that 'gleaner harvest' needs and the older record has.
+/// 'gleaner harvest' looks for it, if it has levels of caches and memory. It replaces an older
+/// record there, unless this run was stopped or lacks figures that 'gleaner harvest' needs and the
+/// older record has.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// What to measure [default: everything]
@@ -189,6 +190,9 @@ fn for_harvest(document: &Document<Machine>, console: &Console) {
         Kept::Written(path) => format!("wrote {}, which gleaner harvest uses", path.display()),
         Kept::Older(path, why) => {
             format!("{} is unchanged, as {why}; -o FILE writes this record elsewhere", path.display())
+        }
+        Kept::Useless(why) => {
+            format!("no record is left for gleaner harvest: {why}; -o FILE writes this record")
         }
         Kept::Nowhere(why) => format!("no record is left for gleaner harvest: {why}; -o FILE writes one"),
     });

@@ -250,8 +250,14 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
 fn try_changes(args: &ProfileArgs, profile: &mut Profile, host: &Host, stop: Stop, console: &Console) {
     let changes = trials::proposed(profile, host);
     let program = trials::Program { command: args.command.clone() };
-    let told = |says: &str| console.remark(&format!("trying {} pairs: {says}", args.pairs));
-    match trials::run(&program, &changes, usize::from(args.pairs), stop, &told) {
+    let mut before = String::new();
+    let mut told = |says: &str, _round: usize| {
+        if before != says {
+            console.remark(&format!("trying {} pairs: {says}", args.pairs));
+            says.clone_into(&mut before);
+        }
+    };
+    match trials::run(&program, &changes, usize::from(args.pairs), stop, &mut told) {
         Ok(trials) => profile.trials = trials,
         Err(e) => profile.refusals.push(Refused {
             what: "trying changes".to_owned(),

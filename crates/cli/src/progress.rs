@@ -16,7 +16,7 @@ pub(crate) fn on_stderr(quiet: bool, terminal: bool, ascii: bool) -> Box<dyn Pro
         let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(w, _)| usize::from(w.0));
         Box::new(Fit { ascii, on: OneLine::new(io::stderr(), width, Instant::now) })
     } else {
-        Box::new(Fit { ascii, on: PlainLines::new(io::stderr()) })
+        Box::new(Fit { ascii, on: PlainLines::new(io::stderr(), Instant::now) })
     }
 }
 
@@ -113,24 +113,34 @@ impl<W: Write, C: Fn() -> Instant> Progress for OneLine<W, C> {
     }
 }
 
-/// For logs: a line whenever something else begins.
-struct PlainLines<W> {
+/// For files and logs: a line whenever something else begins, and now and then while it goes on, so
+/// that a reader sees that it does.
+struct PlainLines<W, C> {
     out: W,
+    now: C,
     what: String,
+    written: Option<Instant>,
 }
 
-impl<W: Write> PlainLines<W> {
-    fn new(out: W) -> Self {
-        Self { out, what: String::new() }
+/// Between two lines of the same thing.
+const SAME_AGAIN: Duration = Duration::from_secs(10);
+
+impl<W: Write, C: Fn() -> Instant> PlainLines<W, C> {
+    fn new(out: W, now: C) -> Self {
+        Self { out, now, what: String::new(), written: None }
     }
 }
 
-impl<W: Write> Progress for PlainLines<W> {
+impl<W: Write, C: Fn() -> Instant> Progress for PlainLines<W, C> {
     fn at(&mut self, what: &str, fraction: f64) {
-        if self.what != what {
-            let _ = writeln!(self.out, "{:3.0}%  {what}", 100.0 * fraction.clamp(0.0, 1.0));
-            what.clone_into(&mut self.what);
+        let now = (self.now)();
+        let fresh = self.written.is_some_and(|written| now - written < SAME_AGAIN);
+        if self.what == what && fresh {
+            return;
         }
+        let _ = writeln!(self.out, "{:3.0}%  {what}", 100.0 * fraction.clamp(0.0, 1.0));
+        what.clone_into(&mut self.what);
+        self.written = Some(now);
     }
 
     fn line(&mut self, text: &str) {
@@ -186,21 +196,29 @@ mod tests {
     #[test]
     fn what_is_told_of_does_not_steer_the_terminal() {
         let mut out = Vec::new();
-        let mut lines = Fit { ascii: true, on: PlainLines::new(&mut out) };
+        let mut lines = Fit { ascii: true, on: PlainLines::new(&mut out, Instant::now) };
         lines.at("analysing /tmp/\u{1b}[2J", 0.5);
         lines.line("é\u{7}\nand more");
         assert_eq!(String::from_utf8(out).unwrap(), " 50%  analysing /tmp/\\u{1b}[2J\n?\\u{7}\nand more\n");
     }
 
     #[test]
-    fn plain_lines_come_once_a_step() {
+    fn plain_lines_come_with_a_step_and_while_it_goes_on() {
+        let start = Instant::now();
+        let clock = Cell::new(start);
         let mut out = Vec::new();
-        let mut lines = PlainLines::new(&mut out);
-        for (what, fraction) in [("clock", 0.0), ("clock", 0.1), ("latency", 0.2), ("latency", 0.9)] {
+        let mut lines = PlainLines::new(&mut out, || clock.get());
+        for (what, fraction) in [("clock", 0.0), ("clock", 0.1), ("latency", 0.2), ("latency", 0.5)] {
             lines.at(what, fraction);
         }
+        // A long step shows that it goes on.
+        for seconds in [9, 11, 12] {
+            clock.set(start + Duration::from_secs(seconds));
+            lines.at("latency", 0.6 + seconds as f64 / 100.0);
+        }
         lines.line("done");
-        assert_eq!(String::from_utf8(out).unwrap(), "  0%  clock\n 20%  latency\ndone\n");
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "  0%  clock\n 20%  latency\n 71%  latency\ndone\n");
     }
 
     #[test]

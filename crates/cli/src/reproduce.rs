@@ -8,7 +8,7 @@ mod text;
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::measure::{self, MeasureArgs};
-use crate::{cpu, save};
+use crate::{cpu, save, summary};
 use ::reproduce::programs::Programs;
 use ::reproduce::{Evidence, Ledger, ledger};
 use clap::Args;
@@ -122,7 +122,8 @@ fn tested(document: &'static Ledger, args: &ReproduceArgs, console: &Console) ->
         curves: ::reproduce::curves(document, &evidence),
     });
     let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, &record));
-    console.text(&text::outcome(&record.body, console.width()))?;
+    let busy = summary::busy(&machine).unwrap_or_default();
+    console.text(&(busy + &text::outcome(&record.body, console.width())))?;
     console.document(&record)?;
     kept?;
     if let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") {

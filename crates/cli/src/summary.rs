@@ -10,7 +10,8 @@ use std::fmt::Write;
 
 /// The summary, in lines of at most `width` characters where words allow it.
 pub(crate) fn of(machine: &Machine, colour: bool, width: usize) -> String {
-    let mut text = head::lines(machine);
+    let mut text = busy(machine).unwrap_or_default();
+    text.push_str(&head::lines(machine));
     for results in results::IN_SUMMARY {
         if let Some(lines) = (results.lines)(machine, width) {
             let _ = write!(text, "\n{}\n{lines}", heading(results.title, colour));
@@ -22,6 +23,16 @@ pub(crate) fn of(machine: &Machine, colour: bool, width: usize) -> String {
     }
     let _ = write!(text, "\n{}", grade::lines(machine, colour));
     wrap::lines(&text, width)
+}
+
+/// The first line where other work ran: it explains what is wide below, or missing.
+pub(crate) fn busy(machine: &Machine) -> Option<String> {
+    let (programs, are) = match machine.run.blocks.other_tasks {
+        0 => return None,
+        1 => ("1 other program".to_owned(), "is"),
+        several => (format!("{several} other programs"), "are"),
+    };
+    Some(format!("{programs} {are} running: intervals are wide, and some figures may be missing\n"))
 }
 
 fn heading(title: &str, colour: bool) -> String {

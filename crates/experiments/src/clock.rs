@@ -7,7 +7,8 @@
 use crate::context::{Context, Refused};
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
-use lab::core_clock::{ClockChain, CoreClock};
+use lab::core_clock::{self, ClockChain, CoreClock};
+use lab::grade::RunTally;
 use lab::stats;
 use lab::tsc::{self, Anchor};
 use records::machine::{Clock, Machine};
@@ -50,8 +51,10 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
     ctx.tally.note_watch(&by_adds, &interference);
     let rate = start.rate_until(&end);
     ctx.tsc = rate;
-    let ratio = stats::median_interval(&by_adds, &mut ctx.rng);
-    let muls_ratio = stats::median_interval(&by_muls, &mut ctx.rng);
+    let (Some(ratio), Some(muls_ratio)) = (core_clock::over_time(&by_adds), core_clock::over_time(&by_muls))
+    else {
+        return Err(Refused::failed("stopped before the clock was read"));
+    };
     let sorted = stats::sorted(&by_adds);
     // The slowest readings are interrupts, not the clock.
     let (lo, hi) = (stats::quantile_sorted(&sorted, 0.05), stats::quantile_sorted(&sorted, 0.99));
@@ -67,6 +70,18 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Clock, Refused> {
         core_wander: Quantity::measured(Estimate::exact((hi - lo) / ratio.value), Unit::Ratio),
         drift: drift(&start, middle, &end),
     })
+}
+
+/// The clock of the watch, with what blocks of the whole run say of how it varies.
+pub(crate) fn widen(clock: &mut Clock, run: &RunTally) {
+    let (Some(blocks), Some(ratio), Some(rate)) =
+        (core_clock::over_time(&run.cycles_per_tick), clock.cycles_per_tick.estimate(), clock.tsc.value())
+    else {
+        return;
+    };
+    let both = Estimate::new(ratio.value, ratio.lo.min(blocks.lo), ratio.hi.max(blocks.hi));
+    clock.cycles_per_tick = Quantity::measured(both, Unit::Ratio);
+    clock.core = Quantity::measured(both.scaled(rate), Unit::Hertz);
 }
 
 fn claimed_rate(ctx: &Context<'_>) -> Quantity {

@@ -1,5 +1,6 @@
 //! One run of `measure`: sets up the station, runs the experiments asked for, and grades the run.
 
+use crate::clock;
 use crate::context::{Context, Refused};
 use crate::entry::Entry;
 use crate::time_budget::TimeBudget;
@@ -91,6 +92,9 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
             machine.run.memory = Memory { largest_area: area, largest_in, ..Memory::default() };
         }
     }
+    if let Some(clock) = machine.experiments.clock.as_mut().and_then(|outcome| outcome.result.as_mut()) {
+        clock::widen(clock, &context.tally);
+    }
     let run = &mut machine.run;
     run.seconds = began.elapsed().as_secs_f64();
     run.memory.peak = lab::peak_memory();
@@ -111,6 +115,7 @@ fn blocks_of(tally: &RunTally) -> Blocks {
         clock_moved: tally.voids.clock_moved,
         in_company: tally.beside_other_tasks,
         core_shared: tally.core_shared,
+        other_tasks: tally.usual_other_tasks(),
     }
 }
 
@@ -138,7 +143,7 @@ mod tests {
     use crate::catalogue;
     use crate::effort::ByEffort;
     use crate::entry::outcome_of;
-    use crate::{clock, yields};
+    use crate::yields;
     use records::machine::Status;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -33,7 +33,7 @@ pub use columns::{Column, Kind, described};
 pub use jsonl::lines;
 #[cfg(feature = "parquet")]
 pub use parquet::{file, file_name, records_in};
-pub use prometheus::text as prometheus;
+pub use prometheus::{Gauges, gauges};
 pub use source::{NoTime, Source};
 
 /// One row, a cell for each column.

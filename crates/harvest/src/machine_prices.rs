@@ -40,14 +40,17 @@ pub fn read_prices(costs: &Costs) -> Result<MachinePrices, ReadError> {
         let why = format!("no directory for a machine record ({NO_DIRECTORY})");
         return Ok(MachinePrices { prices: assumed(why), damaged: None });
     };
+    let short = || machine_record::short().map(|(path, record)| from_machine(&path, &record));
     if !path.exists() {
-        let prices = machine_record::short().map_or_else(
-            || assumed(format!("no machine record in {}", path.display())),
-            |(path, record)| from_machine(&path, &record),
-        );
+        let prices = short().unwrap_or_else(|| assumed(format!("no machine record in {}", path.display())));
         return Ok(MachinePrices { prices, damaged: None });
     }
     Ok(match read(&path) {
+        // What a harvest measured itself says more than a record without levels.
+        Ok(prices) if !prices.knows_misses() => {
+            let prices = short().filter(Prices::knows_misses).unwrap_or(prices);
+            MachinePrices { prices, damaged: None }
+        }
         Ok(prices) => MachinePrices { prices, damaged: None },
         Err(error) => {
             let why = error.to_string();

@@ -4,8 +4,11 @@
 //! What a block *is* depends on the [`Executor`]: the real one runs rigs on a pinned thread
 //! ([`Station`]), tests use a scripted one. Every round takes all settings in a fresh random order,
 //! from a recorded seed. So a drift of the machine adds to the noise of all settings alike, and a
-//! campaign that is stopped early has measured all of them equally.
+//! campaign that is stopped early has measured all of them equally. Where a busy host leaves too
+//! little time for all, as many as possible get enough blocks for a figure, the cheap ones first,
+//! rather than each of them too few.
 
+mod affordable;
 mod series;
 mod station;
 mod steady_clock;
@@ -16,6 +19,7 @@ pub use station::Station;
 use crate::interference::Interference;
 use crate::rng::Rng;
 use crate::stop::Stop;
+use affordable::{Costs, Need};
 use std::time::{Duration, Instant};
 use units::Progress;
 
@@ -34,6 +38,12 @@ pub struct Reading {
 /// Runs blocks.
 pub trait Executor {
     fn settings(&self) -> usize;
+
+    /// Roughly how long a block of a setting takes with its warm-up, before the first one is run.
+    fn expected(&self, setting: usize) -> Duration {
+        let _ = setting;
+        Duration::ZERO
+    }
 
     /// Runs one block of a setting, including its warm-up.
     fn block(&mut self, setting: usize) -> Reading;
@@ -56,6 +66,8 @@ pub struct CampaignGoal {
 
 /// Fewer valid blocks than this give no figure.
 pub const LEAST_BLOCKS: usize = 3;
+/// How many times as often as others a setting is tried that has fewer.
+const LONGER: usize = 4;
 /// Two readings of the core clock that differ by more than this share void the block between them.
 pub const CLOCK_TOLERANCE: f64 = 0.005;
 
@@ -79,21 +91,42 @@ pub fn run(
     let n = executor.settings();
     let mut series: Vec<Series> = vec![Series::wanting(effort.whole_core); n];
     let began = Instant::now();
+    let mut costs = Costs::expected((0..n).map(|setting| executor.expected(setting)));
     // A voided block is repeated in later rounds. A machine that voids two of three blocks does not
-    // get better by trying.
+    // get better by trying, so only settings without any figure go on then.
     let rounds = effort.blocks * 3;
     let total = n * effort.blocks;
     let (mut interrupted, mut out_of_time) = (false, false);
-    'rounds: for _ in 0..rounds {
+    'rounds: for round in 0..rounds * LONGER {
         let late = began.elapsed() > effort.time;
         let goal = if late { effort.blocks.min(LEAST_BLOCKS) } else { effort.blocks };
-        let mut order: Vec<usize> = (0..n).filter(|&s| series[s].wanted() < goal).collect();
+        let lacks = |s: &Series| if round < rounds { s.wanted() < goal } else { s.valid() < LEAST_BLOCKS };
+        let mut order: Vec<usize> = (0..n).filter(|&s| lacks(&series[s])).collect();
         if order.is_empty() {
             out_of_time = series.iter().any(|s| s.wanted() < effort.blocks);
             break;
         }
-        rng.shuffle(&mut order);
-        for setting in order {
+        let affordable = |series: &[Series], costs: &Costs, settings: &[usize]| {
+            let lack = |s: usize| LEAST_BLOCKS.saturating_sub(series[s].counted().len());
+            let need = |&s: &usize| Need { setting: s, seconds: costs.of(s) * lack(s) as f64 };
+            let left = effort.most.saturating_sub(began.elapsed()).as_secs_f64();
+            affordable::chosen(&settings.iter().map(need).collect::<Vec<_>>(), left)
+        };
+        let lacking = order.clone();
+        let chosen = affordable(&series, &costs, &lacking);
+        let is_short = chosen.is_some();
+        match chosen {
+            Some(cheapest) => order = cheapest,
+            None => rng.shuffle(&mut order),
+        }
+        for (place, setting) in order.into_iter().enumerate() {
+            // Each block tells more of what blocks cost: there may be too little time for all, and
+            // for this setting.
+            match affordable(&series, &costs, &lacking) {
+                Some(_) if !is_short && place > 0 => break,
+                Some(cheapest) if place > 0 && !cheapest.contains(&setting) => continue,
+                _ => {}
+            }
             if stop.asked() {
                 interrupted = true;
                 break 'rounds;
@@ -102,7 +135,9 @@ pub fn run(
                 out_of_time = true;
                 break 'rounds;
             }
+            let block_began = Instant::now();
             let reading = executor.block(setting);
+            costs.took(setting, block_began.elapsed());
             series[setting].add(reading);
             let done: usize = series.iter().map(|s| s.wanted().min(effort.blocks)).sum();
             progress.at("blocks", done as f64 / total as f64);
@@ -202,10 +237,63 @@ mod tests {
     fn a_hopeless_machine_ends_and_resolves_nothing() {
         let mut executor = Scripted::new(3, 1);
         let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Silent);
-        assert_eq!(executor.run, 3 * 6 * 3);
+        assert_eq!(executor.run, 3 * 6 * 3 * LONGER);
         assert!(got.series.iter().all(|s| s.estimate(&mut Rng::new(1)).is_err()));
         let why = got.series[0].estimate(&mut Rng::new(1)).unwrap_err();
         assert!(why.contains("switched away"), "{why}");
+    }
+
+    #[test]
+    fn settings_without_a_figure_are_tried_longer() {
+        // One block in eleven is valid.
+        struct Busy(usize);
+        impl Executor for Busy {
+            fn settings(&self) -> usize {
+                1
+            }
+
+            fn block(&mut self, _setting: usize) -> Reading {
+                self.0 += 1;
+                let switches = u64::from(self.0 % 11 != 0);
+                let interference = Interference { switches, ..Interference::default() };
+                Reading { values: vec![1.0], cycles_per_tick: (1.5, 1.5), interference, moved: 0 }
+            }
+        }
+        let mut executor = Busy(0);
+        let got = run(&mut executor, &EFFORT, &mut Rng::new(1), Stop::never(), &mut Silent);
+        assert_eq!((got.series[0].valid(), executor.0), (LEAST_BLOCKS, 33));
+        assert!(got.out_of_time);
+    }
+
+    /// Half of the settings take long: there is time for the others.
+    #[test]
+    fn where_time_is_short_some_settings_get_a_figure_rather_than_none() {
+        struct Dear;
+        impl Executor for Dear {
+            fn settings(&self) -> usize {
+                20
+            }
+
+            fn expected(&self, setting: usize) -> Duration {
+                Duration::from_millis(if setting % 2 == 0 { 20 } else { 0 })
+            }
+
+            fn block(&mut self, setting: usize) -> Reading {
+                std::thread::sleep(self.expected(setting));
+                let interference = Interference::default();
+                Reading { values: vec![1.0], cycles_per_tick: (1.5, 1.5), interference, moved: 0 }
+            }
+        }
+        let effort =
+            CampaignGoal { time: Duration::from_millis(100), most: Duration::from_millis(200), ..EFFORT };
+        let got = run(&mut Dear, &effort, &mut Rng::new(1), Stop::never(), &mut Silent);
+        assert!(got.out_of_time);
+        let figures = |dear: bool| {
+            let series = got.series.iter().enumerate().filter(|(s, _)| (s % 2 == 0) == dear);
+            series.filter(|(_, series)| series.valid() >= LEAST_BLOCKS).count()
+        };
+        assert_eq!(figures(false), 10);
+        assert!(figures(true) < 10, "there is no time for all");
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! The core clock: core cycles per tick of the time stamp counter, measured with a chain of
 //! dependent adds.
+//!
+//! A reading is exact to parts of a million, but the clock wanders by percents within seconds. So
+//! the interval of a clock is not that of the readings' median, which shrinks with every reading,
+//! but the range in which readings of another time lie: [`over_time`].
 
 use crate::code::Loaded;
+use crate::stats;
 use crate::sys::SysError;
 use crate::tsc;
 use kernels::{Spec, assemble};
+use units::Estimate;
 
 const UNROLL: u32 = 256;
 /// About 7 µs at 4 GHz: long against the steps of the counter, short against changes of the clock.
@@ -77,9 +83,70 @@ impl CoreClock {
     }
 }
 
+/// Stretches of time that are compared with each other.
+const STRETCHES: usize = 8;
+/// How far beside the mean of that many stretches the next one lies in 95% of cases, in standard
+/// deviations: Student's t for seven degrees of freedom, times the root of 1 + 1/8.
+const NEXT_STRETCH: f64 = 2.365 * 1.061;
+
+/// The clock by readings in the order of their times: their median, and where those of another time
+/// are to be expected. That is the range of 95% of the readings, and of a stretch of time that
+/// differs from them as they differ from each other. `None` without readings.
+pub fn over_time(cycles_per_tick: &[f64]) -> Option<Estimate> {
+    if cycles_per_tick.is_empty() {
+        return None;
+    }
+    // An interrupt makes one reading slow, but not the median of three.
+    let steady: Vec<f64> = cycles_per_tick.chunks(READINGS).map(stats::median).collect();
+    let sorted = stats::sorted(&steady);
+    let middle = stats::quantile_sorted(&sorted, 0.5);
+    let (mut lo, mut hi) = (stats::quantile_sorted(&sorted, 0.025), stats::quantile_sorted(&sorted, 0.975));
+    let stretches: Vec<f64> = steady.chunks(steady.len().div_ceil(STRETCHES)).map(stats::median).collect();
+    if stretches.len() == STRETCHES {
+        let mean = stretches.iter().sum::<f64>() / STRETCHES as f64;
+        let squares: f64 = stretches.iter().map(|stretch| (stretch - mean).powi(2)).sum();
+        let reach = NEXT_STRETCH * (squares / (STRETCHES - 1) as f64).sqrt();
+        (lo, hi) = (lo.min(middle - reach), hi.max(middle + reach));
+    }
+    Some(Estimate::new(middle, lo, hi))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::Rng;
+
+    /// A second's readings, a tenth of a percent apart from each other, in stretches that wander.
+    fn second(seed: u64) -> Vec<f64> {
+        let mut rng = Rng::new(seed);
+        let mut uniform = |wide: f64| wide * (rng.below(10_001) as f64 / 10_000.0 - 0.5);
+        (0..8)
+            .flat_map(|_| {
+                let stretch = 1.25 * (1.0 + uniform(0.01));
+                (0..300).map(|_| stretch * (1.0 + uniform(0.001))).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn another_second_lies_in_the_interval() {
+        let medians: Vec<f64> = (0..100).map(|seed| stats::median(&second(seed))).collect();
+        for seed in 0..20 {
+            let clock = over_time(&second(1000 + seed)).unwrap();
+            let held = medians.iter().filter(|&&median| clock.contains(median)).count();
+            assert!(held >= 90, "{held} of 100 in {clock:?}");
+            assert!(clock.relative_half_width() < 0.015, "{clock:?}");
+        }
+    }
+
+    #[test]
+    fn interrupts_are_not_the_clock() {
+        let mut readings = vec![1.5; 900];
+        readings.iter_mut().step_by(20).for_each(|reading| *reading = 1.2);
+        assert_eq!(over_time(&readings), Some(Estimate::exact(1.5)));
+        assert_eq!(over_time(&[1.5]), Some(Estimate::exact(1.5)));
+        assert_eq!(over_time(&[]), None);
+    }
 
     #[test]
     fn gives_a_believable_ratio() {

@@ -17,6 +17,8 @@ pub struct RunTally {
     /// Settings, and those of them that were not resolved.
     pub settings: usize,
     pub unresolved: usize,
+    /// Other tasks that were ready to run beside each block.
+    pub other_tasks: Vec<f64>,
 }
 
 impl RunTally {
@@ -25,13 +27,19 @@ impl RunTally {
             self.valid += series.valid();
             self.voids.add(&series.voids());
             self.settings += 1;
-            self.unresolved += usize::from(series.valid() < crate::campaign::LEAST_BLOCKS);
+            self.unresolved += usize::from(series.counted().len() < crate::campaign::LEAST_BLOCKS);
+            self.other_tasks.extend(series.other_tasks().iter().map(|&tasks| f64::from(tasks)));
             for block in series.blocks() {
                 self.beside_other_tasks += usize::from(block.beside_other_tasks);
                 self.core_shared += usize::from(block.core_shared);
                 self.cycles_per_tick.push(block.cycles_per_tick);
             }
         }
+    }
+
+    /// Other tasks beside most blocks: the median.
+    pub fn usual_other_tasks(&self) -> u32 {
+        if self.other_tasks.is_empty() { 0 } else { stats::median(&self.other_tasks) as u32 }
     }
 
     /// Counts readings of the core clock, which are not in blocks: all are valid but one for each
@@ -142,6 +150,7 @@ mod tests {
             cycles_per_tick: vec![1.41, 1.42, 1.43],
             settings: 100,
             unresolved: 0,
+            other_tasks: vec![0.0; 4],
         }
     }
 

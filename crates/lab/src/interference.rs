@@ -30,6 +30,9 @@ pub struct Interference {
     /// Another hyperthread of the core was at work, according to what the core finished just before
     /// and after.
     pub core_shared: bool,
+    /// The thread was stopped while it warmed the caches, and did not run again before the block:
+    /// what it had brought there may be gone.
+    pub warming_cut: bool,
 }
 
 impl InterferenceCounters {
@@ -41,6 +44,7 @@ impl InterferenceCounters {
             faults: (self.faults - before.faults).max(0) as u64,
             other_tasks: self.other_tasks.max(before.other_tasks),
             core_shared: false,
+            warming_cut: false,
         }
     }
 }
@@ -95,6 +99,25 @@ impl InterferenceReader {
             other_tasks: running.saturating_sub(1),
         }
     }
+
+    /// What came between since this look, as far as one cheap system call tells: it may be asked
+    /// for where caches are warm already.
+    pub fn switched_since(&self, before: &InterferenceCounters) -> bool {
+        let usage = sys::thread_usage();
+        usage.involuntary_switches > before.involuntary_switches
+            || usage.voluntary_switches > before.voluntary_switches
+    }
+
+    /// The same counters, with the switches of this thread as they are now.
+    pub fn switches_from_now(&self, before: InterferenceCounters) -> InterferenceCounters {
+        let usage = sys::thread_usage();
+        InterferenceCounters {
+            involuntary_switches: usage.involuntary_switches,
+            voluntary_switches: usage.voluntary_switches,
+            ..before
+        }
+    }
+
     /// Clock ticks that the hypervisor took from these CPUs so far, together.
     pub fn steal_on(&mut self, cpus: &[usize]) -> u64 {
         let Some(text) = reread(self.stat.as_mut(), &mut self.buffer) else { return 0 };

@@ -7,7 +7,7 @@ pub fn allowed() -> Result<Vec<usize>, SysError> {
     sys::allowed_cpus()
 }
 
-/// The calling thread is pinned while this lives.
+/// The calling thread, and the processes that it starts, are pinned while this lives.
 #[derive(Debug)]
 pub struct Pinned {
     cpu: usize,
@@ -16,11 +16,16 @@ pub struct Pinned {
 
 impl Pinned {
     pub fn to(cpu: usize) -> Result<Self, SysError> {
+        Self::among(&[cpu])
+    }
+
+    /// To any of these, of which the first counts as its own.
+    pub fn among(cpus: &[usize]) -> Result<Self, SysError> {
         let before = sys::allowed_cpus()?;
-        sys::set_affinity(&[cpu])?;
+        sys::set_affinity(cpus)?;
         // The kernel moves the thread at the latest when it next runs; a yield makes that now.
         std::thread::yield_now();
-        Ok(Self { cpu, before })
+        Ok(Self { cpu: cpus.first().copied().unwrap_or_default(), before })
     }
 
     pub fn cpu(&self) -> usize {

@@ -74,7 +74,7 @@ fn found(mut prices: Prices, found: &Found<'_>) -> Prices {
     if levels.len() >= 2 && levels.iter().any(|level| level.name == MEMORY) {
         prices.levels = levels;
     } else {
-        prices.assumed.push(missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)));
+        prices.assumed.push(missing(Prices::LATENCIES, "latency", prices.levels.last().map(|l| &l.cycles)));
     }
     if found.yields.is_empty() {
         let taken = prices.yields.first().map(|y| &y.cycles);
@@ -106,7 +106,7 @@ fn found(mut prices: Prices, found: &Found<'_>) -> Prices {
 pub fn assumed(why: impl Into<String>) -> Prices {
     let mut prices = defaults(Source::Defaults { why: why.into() });
     prices.assumed = vec![
-        missing("latencies", "latency", prices.levels.last().map(|l| &l.cycles)),
+        missing(Prices::LATENCIES, "latency", prices.levels.last().map(|l| &l.cycles)),
         missing("the cost of a yield", "yield", prices.yields.first().map(|y| &y.cycles)),
         missing("misses that overlap", "mlp", Some(&prices.overlap)),
         missing("how far ahead the core looks", "rob", Some(&prices.reach)),

@@ -49,6 +49,30 @@ fn what_must_be_ordered_is() {
     assert!((twice / once - 2.0).abs() < 1e-9);
 }
 
+/// One load at a time would be twenty times too slow: what is not known is refused, or stated.
+#[test]
+fn independent_loads_need_to_know_how_many_run_at_once() {
+    let mut machine = fixture();
+    machine.experiments.mlp = None;
+    let defaults = pattern::Options::default();
+    let refused = |text: &str| predict::predict(&machine, &pattern::parse(text).expect(text), &defaults);
+    for text in ["rand(64M)", "stride(4K, 64M)", "rand(64M, mlp=4)"] {
+        let why = refused(text).expect_err(text);
+        assert!(why.would_help.expect("help").contains("gleaner measure mlp"), "{text}");
+    }
+    assert!(refused("rand(64M, mlp=1)").is_ok() && refused("chase(64M)").is_ok());
+}
+
+#[test]
+fn the_first_line_says_on_which_pages() {
+    let machine = fixture();
+    let line = |text: &str| predict::text(&predicted(&machine, text)).lines().next().unwrap().to_owned();
+    assert!(line("chase(64M, pages=4K)").ends_with(" each, on 4K pages"));
+    assert!(line("chase(64M, pages=thp)").ends_with(" each, on huge (thp) pages"));
+    let both = line("chase(64M, pages=4K); chase(64M, pages=thp); chase(1M, pages=4K)");
+    assert!(both.ends_with(" each, on 4K and huge (thp) pages"), "{both}");
+}
+
 /// On a busy host all large areas of one kind of pages may be void: then another kind's curve says
 /// more of memory than what is left of this one.
 #[test]

@@ -4,7 +4,7 @@ use crate::figure::axis::{Numbers, Scale};
 use crate::figure::plot::{Plot, Series};
 use crate::figure::ratios::{PAPER, Ratio, ratios};
 use crate::parts::{Cell, Figure, Out, Table};
-use crate::text::{escape, figures};
+use crate::text::{escape, label_figures};
 use records::reproduction::{ClaimCurve, ClaimCurves, ClaimOutcome, ClaimVerdict, Reproduction};
 use units::{Quantity, Unit};
 
@@ -105,7 +105,7 @@ fn drawn(claim: &ClaimOutcome) -> Option<Ratio> {
         name: claim.id.clone(),
         value,
         paper: (paper.lo / paper.value, paper.hi / paper.value),
-        shown: figures(value),
+        shown: label_figures(value),
         class: class(claim.verdict),
     })
 }

@@ -74,7 +74,7 @@ pub(crate) fn share(q: &Quantity) -> String {
 /// A share with its interval, as `12.3% [11.0, 13.6]`.
 pub(crate) fn percent(e: Estimate) -> String {
     let e = e.scaled(100.0);
-    if e.lo == e.hi { format!("{}%", number(e.value)) } else { figures(e).replacen(" [", "% [", 1) }
+    if e.lo == e.hi { format!("{}%", number(e.value)) } else { units::figures(e, "%") }
 }
 
 /// `4.00 [3.98, 4.02]`, for tables whose heads name the unit; scripts read it back.
@@ -82,16 +82,20 @@ pub(crate) fn figures(e: Estimate) -> String {
     if e.lo == e.hi {
         return number(e.value);
     }
-    let decimals = decimals_for((e.hi - e.lo) / 2.0);
-    let figure = |x: f64| {
-        let text = format!("{x:.decimals$}");
-        if text.trim_start_matches('-').chars().all(|c| matches!(c, '0' | '.')) {
-            text.trim_start_matches('-').to_owned()
-        } else {
-            text
-        }
-    };
-    format!("{} [{}, {}]", figure(e.value), figure(e.lo), figure(e.hi))
+    units::figures(e, "")
+}
+
+/// The same for a label in a figure: four digits at most, and no interval that they do not show.
+pub(crate) fn label_figures(e: Estimate) -> String {
+    let largest = e.value.abs().max(e.hi.abs());
+    let most = (3 - largest.max(1e-12).log10().floor() as i32).clamp(0, 12) as usize;
+    let full = figures(e);
+    let decimals = full.split([' ', '%']).next().and_then(|value| Some(value.split_once('.')?.1.len()));
+    if e.lo == e.hi || decimals.unwrap_or(0) <= most {
+        return full;
+    }
+    let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| format!("{x:.most$}"));
+    if lo == hi { value } else { format!("{value} [{lo}, {hi}]") }
 }
 
 /// A number to four digits, without zeros that say nothing.
@@ -102,15 +106,6 @@ pub(crate) fn number(x: f64) -> String {
     let decimals = (3 - x.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let text = format!("{x:.decimals$}");
     if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
-}
-
-fn decimals_for(half_width: f64) -> usize {
-    if !(half_width.is_finite() && half_width > 0.0) {
-        return 0;
-    }
-    let exponent = half_width.log10().floor();
-    let leading = half_width / 10f64.powf(exponent);
-    (if leading < 1.95 { 1.0 - exponent } else { -exponent }).clamp(0.0, 9.0) as usize
 }
 
 /// A size in short: `32K`, `1.5M`.
@@ -157,6 +152,9 @@ mod tests {
         assert_eq!(figures(Estimate::new(4.0012, 3.98, 4.02)), "4.00 [3.98, 4.02]");
         assert_eq!(percent(Estimate::new(0.123, 0.11, 0.14)), "12.3% [11.0, 14.0]");
         assert_eq!(figures(Estimate::exact(2.5)), "2.5");
+        assert_eq!(label_figures(Estimate::new(3.6941, 3.69410, 3.69412)), "3.694");
+        assert_eq!(label_figures(Estimate::new(123.456, 123.40, 123.52)), "123.5 [123.4, 123.5]");
+        assert_eq!(label_figures(Estimate::new(9.7, 8.6, 10.8)), "9.7 [8.6, 10.8]");
         assert_eq!(size(32768.0), "32K");
         assert_eq!(cut("abcdef", 4), "abc…");
     }

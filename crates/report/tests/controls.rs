@@ -278,5 +278,10 @@ fn a_narrow_screen_shows_the_page_without_a_sideways_scroll() {
     assert!(browser.holds("innerWidth <= 400"));
     let wide = browser.value("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth");
     assert_eq!(wide, 0);
+    // Plots fit without one of their own; tables that do not say so by a shadow.
+    let fits = "[...document.querySelectorAll('svg.plot')].every((e) => e.getBoundingClientRect().width <= innerWidth)";
+    assert!(browser.holds(fits));
+    let hint = "getComputedStyle(document.querySelector('.scroll')).backgroundAttachment";
+    assert!(browser.holds(&format!("{hint}.includes('local') && {hint}.includes('scroll')")));
     browser.check_quiet();
 }

@@ -313,6 +313,29 @@ fn what_is_missing_says_why() {
 }
 
 #[test]
+fn a_verdict_says_first_what_is_missing() {
+    let made = report(&[fixture(FIXTURES[0])], &Options::default()).html;
+    let verdict = between(&made, "<div class=\"verdict ", "</div>")[0];
+    let missing = verdict.find("<strong>Missing</strong>: numa (not possible on this host)");
+    assert!(missing < verdict.find("<strong>Quiet</strong>") && missing.is_some(), "{verdict}");
+}
+
+#[test]
+fn verdicts_of_several_records_come_first_and_contents_collapse() {
+    let one = report(&[fixture(FIXTURES[0])], &Options::default()).html;
+    assert!(!one.contains("id=\"verdicts\""));
+    let names = [FIXTURES[0], "profile.v1.call-chain.json", "machine.v1.interrupted.json"];
+    let html = report(&names.map(fixture), &Options::default()).html;
+    check(&html);
+    let (verdicts, first) = (html.find("<article id=\"verdicts\">"), html.find("<article id=\"r1\">"));
+    assert!(verdicts.is_some() && verdicts < first);
+    let article = between(&html, "<article id=\"verdicts\">", "</article>")[0];
+    assert_eq!(article.matches("class=\"verdict ").count(), 3, "{article}");
+    let contents = between(&html, "<nav", "</nav>")[0];
+    assert_eq!(contents.matches("<li><details><summary>").count(), 3, "{contents}");
+}
+
+#[test]
 fn a_machine_shows_what_the_model_makes_of_it() {
     let made = report(&[fixture(FIXTURES[0])], &Options::default());
     for expected in ["r1-model", "r1-model-residuals"] {

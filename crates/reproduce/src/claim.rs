@@ -18,14 +18,38 @@ pub struct Claim {
     pub paper: Option<(f64, f64)>,
     pub unit: Unit,
     pub shape: Shape,
-    /// The likely reason, should the shape differ.
-    pub differs: Option<&'static str>,
+    /// A reason, should the shape differ.
+    pub differs: Option<Reason>,
     /// Where the document's own data say something else than its text.
     pub reading: Option<&'static str>,
     /// The command whose record holds the figure.
     pub command: &'static str,
     /// Takes the figure from the evidence.
     pub find: fn(&Evidence<'_>) -> Result<Quantity, Missing>,
+}
+
+/// Why a shape may differ. Nothing here measures reasons, so each is told as untested; and one that
+/// is about the host only where the host is so.
+#[derive(Clone, Copy, Debug)]
+pub struct Reason {
+    text: &'static str,
+    is_so: Option<fn(&Evidence<'_>) -> bool>,
+}
+
+impl Reason {
+    pub const fn of(text: &'static str) -> Self {
+        Self { text, is_so: None }
+    }
+
+    /// The same, told only where the host's record says that it may be.
+    pub const fn where_host(text: &'static str, is_so: fn(&Evidence<'_>) -> bool) -> Self {
+        Self { text, is_so: Some(is_so) }
+    }
+
+    pub(crate) fn told(self, evidence: &Evidence<'_>) -> Option<String> {
+        let may_be = self.is_so.is_none_or(|is_so| is_so(evidence));
+        may_be.then(|| format!("a possible reason, not tested: {}", self.text))
+    }
 }
 
 /// The values that a figure may have for its claim to hold.

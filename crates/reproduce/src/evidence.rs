@@ -1,7 +1,8 @@
 //! What a run has to show, and how figures are taken from it.
 
 use crate::missing::Missing;
-use records::machine::{Machine, Outcome, Status};
+use records::host::{Ability, Counters, Host};
+use records::machine::{Machine, Numa, Outcome, Status};
 use records::profile::Profile;
 use records::run::Run;
 use units::{Estimate, Quantity, Unit};
@@ -42,6 +43,80 @@ impl<'a> Evidence<'a> {
 
     pub(crate) fn figure(&self, name: &str) -> Result<&Quantity, Missing> {
         self.named(&self.figures, name)
+    }
+
+    fn host(&self) -> Result<&'a Host, Missing> {
+        Ok(&self.machine()?.host)
+    }
+
+    /// The NUMA experiment, where there are nodes to compare.
+    pub(crate) fn numa(&self) -> Result<&'a Numa, Missing> {
+        self.needs_nodes(2, "a second NUMA node")?;
+        let numa = result("numa", self.machine()?.experiments.numa.as_ref())?;
+        if numa.nodes.len() < 2 {
+            let (there, used) = (self.host()?.nodes.len(), numa.nodes.len());
+            return not_identifiable(format!("{used} of {there} nodes could be used"));
+        }
+        Ok(numa)
+    }
+
+    /// An error where this host has fewer nodes: the claim is about something that is not here.
+    pub(crate) fn needs_nodes(&self, least: usize, what: &str) -> Result<(), Missing> {
+        match self.host()?.nodes.len() {
+            // What is not listed is not known to be missing.
+            0 => not_identifiable("the host does not say how many NUMA nodes it has"),
+            nodes if nodes < least => Err(Missing::Hardware(format!("{what}: this host shows {nodes}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// For claims whose figure another program counts: on a host without such counters, only other
+    /// hardware shows it.
+    pub(crate) fn counted(&self, ability: fn(&Counters) -> &Ability, by: &str) -> Found {
+        match ability(&self.host()?.counters) {
+            Ability::Yes { .. } => Err(Missing::NoTest(format!("{by} can count it on this host"))),
+            Ability::No { why, .. } => Err(Missing::Hardware(format!("a PMU: {why}"))),
+            Ability::Unknown { why } => {
+                not_identifiable(format!("whether there is a PMU is not known: {why}"))
+            }
+        }
+    }
+
+    /// For claims about the two hyperthreads of a core, which nothing here compares yet.
+    pub(crate) fn hyperthreads(&self, test: &str) -> Found {
+        let smt = &self.host()?.topology.smt;
+        let pairs = smt.measured.get().map_or(0, Vec::len);
+        match smt.threads_per_core.value() {
+            _ if pairs > 0 => {
+                Err(Missing::NoTest(format!("{pairs} pairs of CPUs slow each other down here; {test}")))
+            }
+            Some(threads) if threads > 1 => {
+                Err(Missing::NoTest(format!("cores show {threads} hyperthreads here; {test}")))
+            }
+            // A guest's topology is what its hypervisor makes up.
+            Some(_) if self.is_guest()? => not_identifiable(
+                "this guest shows one hyperthread a core, and cannot see whether its CPUs are two of one",
+            ),
+            Some(_) => needs("a second hyperthread on each core: this host shows one"),
+            None => {
+                let why = smt.threads_per_core.why_unknown().unwrap_or("the host does not say");
+                not_identifiable(format!("whether cores have hyperthreads is not known: {why}"))
+            }
+        }
+    }
+
+    /// Whether two CPUs of this host may be threads of one core.
+    pub(crate) fn may_have_siblings(&self) -> bool {
+        let Ok(host) = self.host() else { return false };
+        let smt = &host.topology.smt;
+        let none = smt.threads_per_core.value() == Some(1) && smt.measured.get().is_none_or(Vec::is_empty);
+        !none || self.is_guest().unwrap_or(true)
+    }
+
+    /// What the processor is called, for sentences about others.
+    pub(crate) fn processor(&self) -> Result<String, Missing> {
+        let processor = &self.host()?.processor;
+        Ok(processor.name.get().cloned().unwrap_or_else(|| "another processor".to_owned()))
     }
 
     /// Whether this is a guest of a hypervisor, as far as it shows.
@@ -124,6 +199,7 @@ pub(crate) fn not_identifiable<T>(why: impl Into<String>) -> Result<T, Missing> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::host::{Fact, Node};
 
     #[test]
     fn a_ratio_of_wide_intervals_stays_positive() {
@@ -133,6 +209,51 @@ mod tests {
         let wide = quotient(e(100.0, 10.0, 500.0), e(10.0, 1.0, 90.0));
         assert!(wide.lo > 0.1 && wide.lo < 0.2 && wide.value == 10.0, "{wide:?}");
         assert!(quotient(e(0.0, 0.0, 1.0), e(2.0, 1.0, 3.0)).hi <= 1.0);
+    }
+
+    fn machine() -> Machine {
+        let fixture = include_bytes!("../../records/fixtures/machine.v1.interrupted.json");
+        let mut machine = records::parse::<Machine>(fixture).expect("a record").body;
+        machine.host = Host::default();
+        machine
+    }
+
+    #[test]
+    fn the_host_decides_what_is_missing() {
+        let mut machine = machine();
+        let missing = |machine: &Machine, of: fn(&Evidence<'_>) -> Found| {
+            of(&Evidence { machine: Some(machine), ..Evidence::default() }).expect_err("no figure")
+        };
+        let smt: fn(&Evidence<'_>) -> Found = |evidence| evidence.hyperthreads("x");
+        assert!(matches!(missing(&machine, smt), Missing::NotIdentifiable(_)), "nothing is known");
+        machine.host.topology.smt.threads_per_core = Fact::Known(1);
+        assert!(matches!(missing(&machine, smt), Missing::Hardware(why) if why.contains("shows one")));
+        machine.host.topology.smt.threads_per_core = Fact::Known(2);
+        assert!(matches!(missing(&machine, smt), Missing::NoTest(why) if why.contains("2 hyperthreads")));
+
+        let counted: fn(&Evidence<'_>) -> Found =
+            |e| e.counted(|counters| &counters.cache_misses, "perf stat");
+        machine.host.counters.cache_misses = Ability::no("no such event", "bare metal");
+        assert!(
+            matches!(missing(&machine, counted), Missing::Hardware(why) if why == "a PMU: no such event")
+        );
+        machine.host.counters.cache_misses = Ability::yes("");
+        assert!(matches!(missing(&machine, counted), Missing::NoTest(_)));
+
+        let nodes: fn(&Evidence<'_>) -> Found = |evidence| evidence.numa().map(|_| unreachable!());
+        let node = Node {
+            id: 0,
+            cpus: "0".parse().expect("a list"),
+            total: Fact::unknown("x"),
+            free: Fact::unknown("x"),
+            distances: Fact::unknown("x"),
+            hugetlb: Vec::new(),
+        };
+        machine.host.nodes = vec![node.clone()];
+        assert!(matches!(missing(&machine, nodes), Missing::Hardware(why) if why.contains("shows 1")));
+        machine.host.nodes.push(node);
+        machine.experiments.numa = None;
+        assert!(matches!(missing(&machine, nodes), Missing::NotRun(_)), "there are two, but no experiment");
     }
 
     #[test]

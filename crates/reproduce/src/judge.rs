@@ -15,14 +15,14 @@ pub fn judge(claims: &[Claim], evidence: &Evidence<'_>) -> Vec<ClaimOutcome> {
         }
         found => found,
     };
-    claims.iter().map(|claim| outcome(claim, found(claim))).collect()
+    claims.iter().map(|claim| outcome(claim, found(claim), evidence)).collect()
 }
 
-fn outcome(claim: &Claim, found: Result<Quantity, Missing>) -> ClaimOutcome {
+fn outcome(claim: &Claim, found: Result<Quantity, Missing>, evidence: &Evidence<'_>) -> ClaimOutcome {
     let paper = paper(claim);
     let (verdict, here, why) = match found {
         Ok(here) => {
-            let (verdict, why) = verdict(claim, &here);
+            let (verdict, why) = verdict(claim, &here, evidence);
             (verdict, here, why)
         }
         Err(missing) => {
@@ -30,6 +30,7 @@ fn outcome(claim: &Claim, found: Result<Quantity, Missing>) -> ClaimOutcome {
                 Missing::Hardware(which) => (ClaimVerdict::NeedsOtherHardware, which),
                 Missing::NotIdentifiable(why) => (ClaimVerdict::NotIdentifiable, why),
                 Missing::NotRun(why) => (ClaimVerdict::NotRun, why),
+                Missing::NoTest(why) => (ClaimVerdict::NotRun, format!("no test of this yet: {why}")),
             };
             (verdict, Quantity::unresolved(why.clone()), Some(why))
         }
@@ -50,7 +51,7 @@ fn outcome(claim: &Claim, found: Result<Quantity, Missing>) -> ClaimOutcome {
     }
 }
 
-fn verdict(claim: &Claim, here: &Quantity) -> (ClaimVerdict, Option<String>) {
+fn verdict(claim: &Claim, here: &Quantity, evidence: &Evidence<'_>) -> (ClaimVerdict, Option<String>) {
     let estimate = match here {
         Quantity::Unresolved { unresolved } => {
             return (ClaimVerdict::NotIdentifiable, Some(unresolved.clone()));
@@ -66,9 +67,7 @@ fn verdict(claim: &Claim, here: &Quantity) -> (ClaimVerdict, Option<String>) {
     };
     match claim.shape.holds(estimate) {
         Held::Wholly => (ClaimVerdict::Reproduced, None),
-        Held::Not => {
-            (ClaimVerdict::ShapeDiffers, claim.differs.map(|reason| format!("likely since {reason}")))
-        }
+        Held::Not => (ClaimVerdict::ShapeDiffers, claim.differs.and_then(|reason| reason.told(evidence))),
         Held::InPart => {
             let why = format!("the interval is not wholly {}, and not wholly outside", claim.shape);
             (ClaimVerdict::NotIdentifiable, Some(why))
@@ -98,7 +97,7 @@ fn over(here: &Quantity, paper: &Quantity) -> Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::Shape;
+    use crate::claim::{Reason, Shape};
 
     const CLAIM: Claim = Claim {
         id: "x",
@@ -108,14 +107,18 @@ mod tests {
         paper: Some((2.0, 2.0)),
         unit: Unit::Ratio,
         shape: Shape::above(1.5),
-        differs: Some("another core"),
+        differs: Some(Reason::of("another core")),
         reading: None,
         command: "gleaner measure",
         find: |_| Err(Missing::NotRun(String::new())),
     };
 
+    fn told(found: Result<Quantity, Missing>) -> ClaimOutcome {
+        outcome(&CLAIM, found, &Evidence::default())
+    }
+
     fn of(value: f64, lo: f64, hi: f64) -> ClaimOutcome {
-        outcome(&CLAIM, Ok(Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio)))
+        told(Ok(Quantity::measured(Estimate::new(value, lo, hi), Unit::Ratio)))
     }
 
     #[test]
@@ -125,12 +128,31 @@ mod tests {
         assert_eq!((reproduced.why, reproduced.ratio.value()), (None, Some(0.9)));
         let differs = of(1.1, 1.0, 1.2);
         assert_eq!(differs.verdict, ClaimVerdict::ShapeDiffers);
-        assert_eq!(differs.why.as_deref(), Some("likely since another core"));
+        assert_eq!(differs.why.as_deref(), Some("a possible reason, not tested: another core"));
         assert_eq!(of(1.6, 1.0, 2.0).verdict, ClaimVerdict::NotIdentifiable);
         let here = Quantity::measured(Estimate::new(1.8, 1.7, 1.9), Unit::Ratio);
-        let disturbed = outcome(&CLAIM, Ok(here.disturbed_by(Some("a neighbour".to_owned()))));
+        let disturbed = told(Ok(here.disturbed_by(Some("a neighbour".to_owned()))));
         assert_eq!(disturbed.verdict, ClaimVerdict::NotIdentifiable);
         assert!(disturbed.here.value().is_some(), "the figure is shown all the same");
+    }
+
+    #[test]
+    fn a_reason_about_the_host_is_told_where_the_host_is_so() {
+        let about = |is_so| Some(Reason::where_host("this is a guest", is_so));
+        let here = Quantity::measured(Estimate::exact(1.0), Unit::Ratio);
+        for (is_so, told) in [(true, Some("a possible reason, not tested: this is a guest")), (false, None)] {
+            let differs = about(if is_so { |_: &Evidence<'_>| true } else { |_: &Evidence<'_>| false });
+            let outcome = outcome(&Claim { differs, ..CLAIM }, Ok(here.clone()), &Evidence::default());
+            assert_eq!(outcome.verdict, ClaimVerdict::ShapeDiffers);
+            assert_eq!(outcome.why.as_deref(), told);
+        }
+    }
+
+    #[test]
+    fn what_no_one_tries_is_not_laid_on_the_hardware() {
+        let outcome = told(Err(Missing::NoTest("this host has a PMU".to_owned())));
+        assert_eq!(outcome.verdict, ClaimVerdict::NotRun);
+        assert_eq!(outcome.why.as_deref(), Some("no test of this yet: this host has a PMU"));
     }
 
     #[test]
@@ -141,7 +163,7 @@ mod tests {
             (Missing::NotRun("a PMU".to_owned()), ClaimVerdict::NotRun),
         ];
         for (missing, verdict) in missing {
-            let outcome = outcome(&CLAIM, Err(missing));
+            let outcome = told(Err(missing));
             assert_eq!((outcome.verdict, outcome.why.as_deref()), (verdict, Some("a PMU")));
             assert!(outcome.here.value().is_none() && outcome.ratio.value().is_none());
             assert_eq!(outcome.paper.value(), Some(2.0), "the document's figure stands anyway");

@@ -8,4 +8,6 @@ pub enum Missing {
     /// No program can tell on this host, or the measurement did not resolve it.
     NotIdentifiable(String),
     NotRun(String),
+    /// This host could show it, but nothing here tries it yet: what there is to try it with.
+    NoTest(String),
 }

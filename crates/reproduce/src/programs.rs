@@ -17,6 +17,9 @@ pub const TRIAD: &str = "triad";
 /// How many times as fast the padded program is.
 pub const PADDED_FASTER: &str = "padded-faster";
 
+/// How many times as fast a triad is whose threads, on two nodes, initialise their own parts.
+pub const FIRST_TOUCH_FASTER: &str = "first-touch-faster";
+
 /// Profile of a pointer chase.
 pub const CHASE: &str = "chase";
 /// Harvests: chases beside a chase, under the contract by default.

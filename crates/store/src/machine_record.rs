@@ -43,9 +43,19 @@ fn short_place() -> Option<PathBuf> {
     Some(directory::of_user()?.join("prices.json"))
 }
 
-/// Whether `gleaner measure` has left a record, sound or not.
+/// Whether `gleaner measure` has left a record that says what plans need, or a damaged one, of
+/// which a harvest tells. One without levels leaves the costs of misses open, as none does.
 pub fn is_there() -> bool {
-    usual_place().is_some_and(|path| path.exists())
+    usual_place().is_some_and(|path| path.exists() && !lacks_levels_at(&path))
+}
+
+fn lacks_levels_at(path: &Path) -> bool {
+    records::read::<Machine>(path).is_ok_and(|document| lacks_levels(&document))
+}
+
+/// Whether this record does not say what misses cost.
+pub fn lacks_levels(document: &Document<Machine>) -> bool {
+    !from_machine(Path::new(""), document).knows_misses()
 }
 
 /// Whether what was measured shortly is missing, is of another processor, or lacks something that
@@ -77,7 +87,7 @@ pub fn short() -> Option<(PathBuf, Document<Machine>)> {
 pub fn keep_short(document: &Document<Machine>) -> Result<(), String> {
     let path = short_place().ok_or(NO_DIRECTORY)?;
     match write(&path, document) {
-        Kept::Nowhere(why) => Err(why),
+        Kept::Nowhere(why) | Kept::Useless(why) => Err(why),
         Kept::Written(_) | Kept::Older(..) => match missing(&path, document) {
             Some(missing) => Err(format!("not resolved: {missing}")),
             None => Ok(()),
@@ -102,6 +112,8 @@ pub enum Kept {
     Older(PathBuf, String),
     /// No place for it, since …
     Nowhere(String),
+    /// It would tell the other verbs nothing, since …
+    Useless(String),
 }
 
 /// Leaves the record where other verbs look for it.
@@ -113,6 +125,15 @@ pub fn keep(document: &Document<Machine>) -> Kept {
 }
 
 fn keep_at(path: &Path, document: &Document<Machine>) -> Kept {
+    if lacks_levels(document) {
+        let asked = document.body.experiments.latency.is_some();
+        let why = if asked {
+            "no level of caches and memory was resolved: try again when fewer programs are running"
+        } else {
+            "it has no levels of caches and memory, which 'gleaner measure latency' finds"
+        };
+        return Kept::Useless(why.to_owned());
+    }
     let older = read(path);
     if let Some(why) = older.and_then(|older| better(&older, document)) {
         return Kept::Older(path.to_owned(), why);
@@ -156,8 +177,31 @@ mod tests {
     use records::machine::Level;
     use units::{Latency, Quantity, Unit};
 
+    fn level(name: &str, cycles: f64) -> Level {
+        Level {
+            name: name.to_owned(),
+            size: Quantity::unresolved("not measured"),
+            size_claimed: Quantity::unresolved("not measured"),
+            latency: Latency {
+                cycles: Quantity::claimed(cycles, Unit::Cycles),
+                ns: Quantity::unresolved("not measured"),
+                ticks: Quantity::unresolved("not measured"),
+            },
+            note: None,
+        }
+    }
+
+    fn without_levels() -> Document<Machine> {
+        let fixture = include_bytes!("../../records/fixtures/machine.v1.interrupted.json");
+        let mut record: Document<Machine> = records::parse(fixture).unwrap();
+        record.body.levels.clear();
+        record
+    }
+
     fn record() -> Document<Machine> {
-        records::parse(include_bytes!("../../records/fixtures/machine.v1.interrupted.json")).unwrap()
+        let mut record = without_levels();
+        record.body.levels = vec![level("L1", 4.0), level("DRAM", 300.0)];
+        record
     }
 
     fn whole() -> Document<Machine> {
@@ -184,6 +228,21 @@ mod tests {
     }
 
     #[test]
+    fn a_record_without_levels_is_not_kept_and_is_as_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("machine.json");
+        assert!(matches!(keep_at(&path, &without_levels()), Kept::Useless(_)));
+        assert!(!path.exists());
+        // An earlier gleaner kept them.
+        records::write_atomically(&path, &without_levels()).unwrap();
+        assert!(lacks_levels_at(&path));
+        records::write_atomically(&path, &record()).unwrap();
+        assert!(!lacks_levels_at(&path));
+        std::fs::write(&path, "damaged").unwrap();
+        assert!(!lacks_levels_at(&path));
+    }
+
+    #[test]
     fn a_record_of_another_processor_is_not_of_this_host() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("machine.json");
@@ -204,17 +263,6 @@ mod tests {
         without.body.experiments = records::machine::Experiments::default();
         let mut latencies = with.clone();
         latencies.body.run.interrupted = true;
-        let level = |name: &str, cycles: f64| Level {
-            name: name.to_owned(),
-            size: Quantity::unresolved("not measured"),
-            size_claimed: Quantity::unresolved("not measured"),
-            latency: Latency {
-                cycles: Quantity::claimed(cycles, Unit::Cycles),
-                ns: Quantity::unresolved("not measured"),
-                ticks: Quantity::unresolved("not measured"),
-            },
-            note: None,
-        };
         latencies.body.levels = vec![level("L1", 4.0), level("DRAM", 300.0)];
         assert_eq!(better(&latencies, &without).as_deref(), Some("this run did not measure latencies"));
         assert_eq!(better(&without, &latencies), None, "it was stopped, but knows more");

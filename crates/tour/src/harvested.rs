@@ -78,7 +78,15 @@ impl HarvestFigures {
         }
     }
 
+    /// Others in its waits make no program faster: by as much as it seems to be, and in either
+    /// direction, runs differ by chance. Only what the others did beyond that can be a gain.
     pub fn gain(&self) -> Gain {
+        let (Some(own), Some(others)) = (self.own_pace.estimate(), self.others_pace.estimate()) else {
+            return Gain::NotResolved;
+        };
+        if others.value <= own.hi - 1.0 {
+            return Gain::NotResolved;
+        }
         match self.pace.estimate() {
             Some(pace) if pace.lo > 1.0 => Gain::Pays,
             Some(pace) if pace.hi < 1.0 => Gain::DoesNotPay,
@@ -120,5 +128,10 @@ mod tests {
         assert_eq!(gain(&[round(1.0, 1.0, 200.0), round(1.0, 1.1, 500.0)]), Gain::Pays);
         assert_eq!(gain(&[round(1.0, 2.0, 100.0), round(1.0, 2.0, 200.0)]), Gain::DoesNotPay);
         assert_eq!(gain(&[round(1.0, 2.0, 100.0), round(1.0, 1.0, 500.0)]), Gain::NotResolved);
+        // A program that was faster with others, which did next to nothing.
+        assert_eq!(
+            gain(&[round(1.4, 1.0, 3.0), round(1.4, 1.2, 3.0), round(1.4, 0.4, 3.0)]),
+            Gain::NotResolved
+        );
     }
 }

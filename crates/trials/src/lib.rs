@@ -47,13 +47,14 @@ use units::{Estimate, Quantity, Unit};
 /// From here on a difference does not count as chance.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Tries changes, one after the other. `told` is called before each.
+/// Tries changes, one after the other. `told` is called before each round of each, with what it is
+/// and the round's number.
 pub fn run(
     program: &Program,
     changes: &[Change],
     rounds: usize,
     stop: Stop,
-    told: &dyn Fn(&str),
+    told: &mut dyn FnMut(&str, usize),
 ) -> Result<Vec<Trial>, TrialError> {
     let mut trials = Vec::new();
     for change in changes {
@@ -64,9 +65,9 @@ pub fn run(
         if prepared.is_err() && change.is_guess() {
             continue;
         }
-        told(&change.says());
+        let says = change.says();
         trials.push(match prepared {
-            Ok(prepared) => tried(program, change, &prepared, rounds, stop)?,
+            Ok(prepared) => tried(program, change, &prepared, rounds, stop, &mut |round| told(&says, round))?,
             Err(why) => trial(change, TrialOutcome::NotTried { why }),
         });
     }
@@ -81,8 +82,10 @@ fn tried(
     prepared: &[Prepared],
     rounds: usize,
     stop: Stop,
+    told: &mut dyn FnMut(usize),
 ) -> Result<Trial, TrialError> {
     let plain = Prepared::default();
+    told(0);
     let chosen = match chosen(program, prepared, stop)? {
         Ok(chosen) => chosen,
         Err(why) => return Ok(trial(change, TrialOutcome::NotTried { why })),
@@ -94,6 +97,7 @@ fn tried(
         if stop.asked() {
             break;
         }
+        told(round);
         let mut both = [None, None];
         for turn in [round % 2, 1 - round % 2] {
             let run: Run = program.run(if turn == 0 { &plain } else { chosen })?;

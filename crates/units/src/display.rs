@@ -3,7 +3,7 @@
 //! As many digits as the interval warrants, no more; sizes, rates and long or short times in the
 //! unit that people use for them. To give a unit a scale of its own: an arm in [`scale`].
 
-use crate::{Basis, Quantity, Unit};
+use crate::{Basis, Estimate, Quantity, Unit};
 use std::fmt;
 
 /// Digits of an exact value in a summary.
@@ -52,13 +52,19 @@ impl fmt::Display for Quantity {
 
 fn interval(value: f64, lo: f64, hi: f64, unit: Unit) -> String {
     let (divisor, symbol) = scale(unit, value);
-    let (value, lo, hi) = (value / divisor, lo / divisor, hi / divisor);
-    let decimals = decimals_for((hi - lo) / 2.0);
+    figures(Estimate::new(value, lo, hi).scaled(1.0 / divisor), &symbol)
+}
+
+/// `4.00 GHz [3.98, 4.02]`: all three with the digits that the interval warrants. `unit` stands
+/// behind the value, with a space before it if it is to have one. All figures with intervals are
+/// written here.
+pub fn figures(e: Estimate, unit: &str) -> String {
+    let decimals = decimals_for((e.hi - e.lo) / 2.0);
     // A zero that lost its digits must not keep its sign.
     let figure = |x: f64| {
         format!("{:.*}", decimals, if x.abs() < 0.5 * 10f64.powi(-(decimals as i32)) { 0.0 } else { x })
     };
-    format!("{}{symbol} [{}, {}]", figure(value), figure(lo), figure(hi))
+    format!("{}{unit} [{}, {}]", figure(e.value), figure(e.lo), figure(e.hi))
 }
 
 /// Times from here on are told in the next larger unit: latencies of memory stay in nanoseconds,
@@ -127,6 +133,7 @@ fn exact(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::figures;
     use crate::{Estimate, Quantity, Unit};
 
     fn text(value: f64, lo: f64, hi: f64, unit: Unit) -> String {
@@ -140,6 +147,19 @@ mod tests {
         assert_eq!(text(161.83, 120.2, 180.9, Unit::Nanos), "162 ns [120, 181] measured");
         assert_eq!(text(72.0, 70.0, 74.0, Unit::Count), "72 [70, 74] measured");
         assert_eq!(text(-0.01, -3.0, 3.0, Unit::Ratio), "0 [-3, 3] measured");
+    }
+
+    #[test]
+    fn no_digit_is_finer_than_the_interval() {
+        for (value, wide) in [(3.243_812, 0.02), (3.243_812, 0.004), (158.26, 31.0), (0.012_34, 0.0007)] {
+            let text = figures(Estimate::new(value, value - wide, value + wide), "");
+            let number = text.split(' ').next().expect("a value");
+            let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            // Two digits of the half width at most, and only whole numbers where it is wider.
+            assert!(decimals == 0 || 10f64.powi(-(decimals as i32)) > wide / 20.0, "{text}");
+        }
+        assert_eq!(figures(Estimate::new(3.2438, 3.2251, 3.2601), " GHz"), "3.244 GHz [3.225, 3.260]");
+        assert_eq!(figures(Estimate::new(3.2438, 3.2151, 3.2701), " GHz"), "3.24 GHz [3.22, 3.27]");
     }
 
     #[test]

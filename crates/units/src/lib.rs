@@ -22,6 +22,7 @@ mod would_help;
 pub use address::{Avma, FileOffset, Svma};
 pub use bootstrap::median_interval;
 pub use bytes::{Bytes, ParseBytesError};
+pub use display::figures;
 pub use estimate::Estimate;
 pub use progress::{Progress, Silent};
 pub use quantile::{median, middle_sorted, quantile_sorted};

@@ -7,6 +7,7 @@ use super::inputs::Inputs;
 use crate::console::Console;
 use crate::failure::Exit;
 use crate::save;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Formats that are text.
@@ -28,8 +29,9 @@ pub(super) fn lines(
     }
     let mut inputs = Inputs::new(paths);
     let mut text = String::new();
+    let mut superseded = Vec::new();
     match format {
-        Lines::Jsonl => inputs.each(|source| {
+        Lines::Jsonl => inputs.each(|_, source| {
             let lines = export::fleet::lines(&source);
             // What goes to a pipe need not wait for the last record.
             if file.is_some() {
@@ -40,12 +42,15 @@ pub(super) fn lines(
             Ok(())
         })?,
         Lines::Prometheus => {
-            let mut sources = Vec::new();
-            inputs.each(|source| {
+            let (mut files, mut sources) = (Vec::new(), Vec::new());
+            inputs.each(|file, source| {
+                files.push(file.display().to_string());
                 sources.push(source);
                 Ok(())
             })?;
-            text = export::fleet::prometheus(&sources);
+            let gauges = export::fleet::gauges(&sources);
+            superseded = not_written(&gauges.superseded, &files);
+            text = gauges.text;
         }
     }
     match file {
@@ -53,7 +58,29 @@ pub(super) fn lines(
         None => console.stdout(&text)?,
     }
     told(&inputs, console);
+    superseded.iter().for_each(|line| console.remark(line));
     Ok(inputs.exit())
+}
+
+/// A line for each record in place of which a later one was written, with those that it replaces.
+fn not_written(superseded: &[(usize, usize)], files: &[String]) -> Vec<String> {
+    let mut by_later: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for &(index, later) in superseded {
+        by_later.entry(later).or_default().push(&files[index]);
+    }
+    let line = |(later, earlier): (usize, Vec<&str>)| {
+        let (these, are) = match earlier.len() {
+            1 => ("1 record".to_owned(), "is"),
+            count => (format!("{count} records"), "are"),
+        };
+        format!(
+            "{these} {are} not written, since {} is a later one of the same kind, host and command, and a series has one \
+             value: {} (--format jsonl writes all records)",
+            files[later],
+            earlier.join(", ")
+        )
+    };
+    by_later.into_iter().map(line).collect()
 }
 
 /// What became of the records, where not all of them were taken.
@@ -73,7 +100,7 @@ pub(super) fn parquet(paths: &[PathBuf], directory: &Path, console: &Console) ->
     save::directory(directory)?;
     let mut inputs = Inputs::new(paths);
     let mut tables = partitions::Tables::new(directory);
-    inputs.each(|source| tables.add(&source))?;
+    inputs.each(|_, source| tables.add(&source))?;
     tables.write()?;
     told(&inputs, console);
     if inputs.read > 0 {

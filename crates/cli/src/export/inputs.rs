@@ -21,8 +21,11 @@ impl<'a> Inputs<'a> {
         Self { paths, seen: HashSet::new(), read: 0, left_out: 0, twice: 0 }
     }
 
-    /// Hands over each sound record.
-    pub(super) fn each(&mut self, mut take: impl FnMut(Source) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    /// Hands over each sound record, with its file.
+    pub(super) fn each(
+        &mut self,
+        mut take: impl FnMut(&Path, Source) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         for path in self.paths {
             let files = if path.is_dir() {
                 let files = files_below(path)?;
@@ -38,7 +41,7 @@ impl<'a> Inputs<'a> {
                 match source(&file) {
                     Ok(source) if self.seen.insert(source.name().to_owned()) => {
                         self.read += 1;
-                        take(source)?;
+                        take(&file, source)?;
                     }
                     Ok(_) => self.twice += 1,
                     Err(why) => self.leave_out(&why),

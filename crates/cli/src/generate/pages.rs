@@ -158,7 +158,7 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ),
             (
                 "gleaner compare before/ after/ --fail-on regression",
-                "Compare the runs of two directories; exit with 4 if something became slower.",
+                "Compare the runs of two directories; exit with 4 if something became slower, with 5 if that is not known.",
             ),
             (
                 "gleaner compare --ab 'latency --quick' 'latency --quick thp=never'",

@@ -71,8 +71,14 @@ pub(super) fn summary(run: &Run, prices: &Prices, record: Option<&Path>) -> Stri
             run.bounds.max_absence.brief()
         );
     }
-    if let Source::Defaults { why } = &prices.source {
-        let _ = writeln!(text, "  costs of misses and yields: assumed, not measured: {why}");
+    match &prices.source {
+        Source::Defaults { why } => {
+            let _ = writeln!(text, "  costs of misses and yields: assumed, not measured: {why}");
+        }
+        Source::Machine { path, .. } if !prices.knows_misses() => {
+            let _ = writeln!(text, "  costs of misses: assumed, not measured: {path} has no levels");
+        }
+        Source::Machine { .. } => {}
     }
     for site in &run.switched_off {
         let function = site.place.function.as_deref().unwrap_or("?");

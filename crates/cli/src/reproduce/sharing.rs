@@ -3,10 +3,12 @@
 use super::programs::{Source, Workshop};
 use ::reproduce::Evidence;
 use ::reproduce::Missing;
-use ::reproduce::programs::{PADDED, PADDED_FASTER, SHARED, TRIAD};
+use ::reproduce::programs::{FIRST_TOUCH_FASTER, PADDED, PADDED_FASTER, SHARED, TRIAD};
 use ::reproduce::rounds::times_as_fast;
+use lab::pin::Pinned;
 use lab::stop::Stop;
-use units::Progress;
+use records::host::{Host, Node};
+use units::{Progress, Quantity};
 
 const SOURCES: &[Source] = &[
     ("pin.h", include_str!("../../../../programs/sharing/pin.h")),
@@ -49,5 +51,55 @@ pub(super) fn gather(
         pairs.push(pair);
     }
     evidence.figures.push((PADDED_FASTER, times_as_fast(&pairs)));
+    if let Some(cpus) = evidence.machine.and_then(|machine| on_two_nodes(&machine.host)) {
+        progress.at("triads on two nodes", 0.95);
+        evidence.figures.push((FIRST_TOUCH_FASTER, first_touch(&workshop, cpus, rounds)?));
+    }
     Ok(())
+}
+
+/// A CPU of each of two nodes that this process may use.
+fn on_two_nodes(host: &Host) -> Option<[usize; 2]> {
+    let usable = host.usable_cpus();
+    let first = |node: &Node| node.cpus.iter().find(|cpu| usable.contains(cpu));
+    let mut cpus = host.nodes.iter().filter_map(first).map(|cpu| cpu as usize);
+    Some([cpus.next()?, cpus.next()?])
+}
+
+/// The triad's threads take the CPUs that they may use one after the other.
+fn first_touch(workshop: &Workshop, cpus: [usize; 2], rounds: i32) -> Result<Quantity, Missing> {
+    workshop.compile("triad.c", &["-O1", "-DPARALLEL"], "triad-first-touch")?;
+    let _pinned = Pinned::among(&cpus).map_err(|error| Missing::NotRun(error.to_string()))?;
+    let one = |name| workshop.seconds(name, &[]);
+    let pairs: Result<Vec<[f64; 2]>, Missing> =
+        (0..rounds).map(|_| Ok([one(TRIAD)?, one("triad-first-touch")?])).collect();
+    Ok(times_as_fast(&pairs?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::host::{CpuList, Fact};
+
+    #[test]
+    fn threads_go_to_two_nodes_where_there_are_two() {
+        let node = |cpus: &str| Node {
+            id: 0,
+            cpus: cpus.parse().expect("a list"),
+            total: Fact::unknown("x"),
+            free: Fact::unknown("x"),
+            distances: Fact::unknown("x"),
+            hugetlb: Vec::new(),
+        };
+        let host = |nodes: &[&str], allowed: &str| {
+            let mut host = Host { nodes: nodes.iter().map(|cpus| node(cpus)).collect(), ..Host::default() };
+            let allowed: CpuList = allowed.parse().expect("a list");
+            host.topology.allowed = Fact::Known(allowed.clone());
+            host.topology.online = Fact::Known(allowed);
+            host
+        };
+        assert_eq!(on_two_nodes(&host(&["0-3", "4-7"], "2-5")), Some([2, 4]));
+        assert_eq!(on_two_nodes(&host(&["0-3", "4-7"], "0-3")), None);
+        assert_eq!(on_two_nodes(&host(&["0-3"], "0-3")), None);
+    }
 }

@@ -15,22 +15,14 @@ fn lines(machine: &Machine, _width: usize) -> Option<String> {
     Some(format!(
         "  core {}, counter {}; {} core cycles a tick ({} by multiplications)\n  the counter moves in steps of {} ticks, \
          reading it costs {} ticks; core clock wander {}\n",
-        giga(&clock.core),
-        giga(&clock.tsc),
+        clock.core.brief(),
+        clock.tsc.brief(),
         figure(&clock.cycles_per_tick),
         figure(&clock.cycles_per_tick_by_muls),
         figure(&clock.granularity),
         figure(&clock.read_cost),
         clock.core_wander.value().map_or("not resolved".to_owned(), |w| format!("{:.1}%", w * 100.0)),
     ))
-}
-
-/// Clocks wander by far more than their intervals are wide: three decimals are enough where those
-/// hold both ends.
-fn giga(hertz: &Quantity) -> String {
-    let Some(e) = hertz.estimate() else { return "not resolved".to_owned() };
-    let [value, lo, hi] = [e.value, e.lo, e.hi].map(|hz| format!("{:.3}", hz / 1e9));
-    if lo == hi { format!("{value} GHz") } else { format!("{value} [{lo}, {hi}] GHz") }
 }
 
 /// The clock experiment as rows: it has no points, only figures.

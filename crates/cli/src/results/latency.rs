@@ -111,10 +111,7 @@ fn points(curve: &Curve) -> Vec<(f64, f64)> {
 fn size(quantity: &Quantity) -> String {
     match quantity.estimate() {
         Some(e) if e.lo == e.hi => Bytes(e.value as u64).to_string(),
-        Some(e) => {
-            let text = |v: f64| Bytes(v as u64).to_string();
-            format!("{} [{}, {}]", text(e.value), text(e.lo), text(e.hi))
-        }
+        Some(_) => quantity.brief(),
         None => "-".to_owned(),
     }
 }

@@ -27,12 +27,13 @@ pub(super) fn tried(tour: &mut Tour<'_>) -> Found {
     let huge = Change::HugePages(HugePages::of(&crate::live::host_without_trying()));
     let changes = [grown, huge];
     let mut progress = tour.console.progress();
-    let mut done = 0.0;
     let mut trials = Vec::new();
-    for change in &changes {
-        progress.at(&change.says(), done);
-        trials.extend(one(&program, change, tour.stop)?);
-        done += 1.0 / changes.len() as f64;
+    for (number, change) in changes.iter().enumerate() {
+        let mut told = |says: &str, round: usize| {
+            let done = number as f64 + round as f64 / PAIRS as f64;
+            progress.at(&format!("{says}, in pairs of runs"), done / changes.len() as f64);
+        };
+        trials.extend(one(&program, change, tour.stop, &mut told)?);
     }
     progress.finish();
     let [grown, huge] = &trials[..] else { return Err(NotRun::because("it was stopped")) };
@@ -53,8 +54,13 @@ pub(super) fn tried(tour: &mut Tour<'_>) -> Found {
     Ok(Told { says, figures, figures_show: "Time of a whole run".to_owned(), record: None })
 }
 
-fn one(program: &Program, change: &Change, stop: Stop) -> Result<Vec<Trial>, NotRun> {
-    trials::run(program, std::slice::from_ref(change), PAIRS, stop, &|_| {})
+fn one(
+    program: &Program,
+    change: &Change,
+    stop: Stop,
+    told: &mut dyn FnMut(&str, usize),
+) -> Result<Vec<Trial>, NotRun> {
+    trials::run(program, std::slice::from_ref(change), PAIRS, stop, told)
         .map_err(|error| NotRun::because(error.to_string()))
 }
 

@@ -103,39 +103,61 @@ pub(super) fn predicted(tour: &mut Tour<'_>) -> Found {
     let Some(machine) = &tour.machine else {
         return Err(NotRun::because("the machine was not measured"));
     };
+    let (told, chain) = expected(machine)?;
+    tour.predicted = Some(chain);
+    Ok(told)
+}
+
+/// The step, and the time of a load that waits for the one before.
+fn expected(machine: &Machine) -> Result<(Told, Quantity), NotRun> {
     let one = |text: String| -> Result<Quantity, NotRun> {
         let pattern = pattern::parse(&text).expect("a pattern of the algebra");
         let mut defaults = Options::default();
         pattern::parse_setting("pages=4K", &mut defaults).expect("a kind of pages");
-        predict::predict(machine, &pattern, &defaults).map(|predicted| predicted.per_access).map_err(
-            |cannot| NotRun {
-                why: format!("{}: {}", cannot.what, cannot.why),
-                would_help: cannot.would_help,
-            },
-        )
+        predict::predict(machine, &pattern, &defaults)
+            .map(|predicted| predicted.per_access)
+            .map_err(|cannot| not_resolved(machine, &format!("{}: {}", cannot.what, cannot.why)))
     };
-    let (chain, apart) = (one(format!("chase({AREA})"))?, one(format!("rand({AREA})"))?);
-    let mut says = vec![
-        format!(
-            "By the model that is fitted to the measurement, a load from such an area takes {} if its address is in what the load \
-             before it reads: the core cannot begin it earlier.",
-            chain.brief()
-        ),
-        format!(
-            "If all addresses are known, it takes {} in the mean, since the core has as many under way as it can.",
-            apart.brief()
-        ),
-    ];
-    if let Some(times) = ::tour::ratio(&chain, &apart) {
-        let times = times.brief();
-        says.push(format!("So the same reads may take {times} times as long, by their order alone."));
-    } else {
-        says.push("How much the order alone makes of that is not resolved here.".to_owned());
+    let chain = one(format!("chase({AREA})"))?;
+    let mut says = vec![format!(
+        "By the model that is fitted to the measurement, a load from such an area takes {} if its address is in what the load \
+         before it reads: the core cannot begin it earlier.",
+        chain.brief()
+    )];
+    let mut figures = vec![figure("one waits for another", &chain)];
+    match one(format!("rand({AREA})")) {
+        Ok(apart) => {
+            says.push(format!(
+                "If all addresses are known, it takes {} in the mean, since the core has as many under way as it can.",
+                apart.brief()
+            ));
+            if let Some(times) = ::tour::ratio(&chain, &apart) {
+                let times = times.brief();
+                says.push(format!("So the same reads may take {times} times as long, by their order alone."));
+            } else {
+                says.push("How much the order alone makes of that is not resolved here.".to_owned());
+            }
+            figures.push(figure("all addresses known", &apart));
+        }
+        Err(NotRun { why, .. }) => {
+            says.push(format!("What it takes if all addresses are known is not resolved ({why})."));
+        }
     }
-    let figures = vec![figure("one waits for another", &chain), figure("all addresses known", &apart)];
-    tour.predicted = Some(chain);
     let figures_show = format!("Time of a load from an area of {AREA}iB, modelled");
-    Ok(Told { says, figures, figures_show, record: None })
+    Ok((Told { says, figures, figures_show, record: None }, chain))
+}
+
+/// Why there is no prediction. The first step has measured all that it needs: to ask for that again
+/// would not help, unless the machine becomes quieter.
+fn not_resolved(machine: &Machine, why: &str) -> NotRun {
+    let others = machine.run.blocks.other_tasks;
+    let would_help = match others {
+        0 => "step 1 measured it and did not resolve it: take the tour again".to_owned(),
+        _ => format!(
+            "step 1 measured it and did not resolve it beside {others} other programs: take the tour again when they have ended"
+        ),
+    };
+    NotRun { why: why.to_owned(), would_help: Some(would_help) }
 }
 
 pub(super) fn figure(name: &str, value: &Quantity) -> StepFigure {
@@ -150,5 +172,40 @@ fn refused(error: &anyhow::Error) -> NotRun {
     match error.downcast_ref::<Refusal>() {
         Some(refusal) => NotRun { why: refusal.why.clone(), would_help: refusal.would_help.clone() },
         None => NotRun::because(format!("{error:#}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded() -> Machine {
+        let fixture = "crates/records/fixtures/machine.v1.full-run-zen4-guest.json.gz";
+        let unpacked =
+            std::process::Command::new("gzip").arg("-dc").arg(testkit::root().join(fixture)).output();
+        records::parse::<Machine>(&unpacked.expect("gzip runs").stdout).expect("a record").body
+    }
+
+    #[test]
+    fn the_second_step_does_not_ask_for_what_the_first_one_ran() {
+        let mut machine = recorded();
+        assert_eq!(expected(&machine).expect("a prediction").0.figures.len(), 2);
+        let mlp = machine.experiments.mlp.as_mut().and_then(|outcome| outcome.result.as_mut());
+        for kind in &mut mlp.expect("a whole run").kinds {
+            kind.saturation = Quantity::unresolved("busy");
+        }
+        let (told, _) = expected(&machine).expect("what is known is told");
+        assert_eq!(told.figures.len(), 1);
+        assert!(
+            told.says[1].contains("not resolved") && !told.says[1].contains("gleaner measure"),
+            "{told:?}"
+        );
+
+        machine.experiments.latency = None;
+        machine.levels.clear();
+        machine.run.blocks.other_tasks = 3;
+        let NotRun { would_help, .. } = expected(&machine).expect_err("nothing is known");
+        let help = would_help.expect("help");
+        assert!(!help.contains("gleaner measure") && help.contains("3 other programs"), "{help}");
     }
 }

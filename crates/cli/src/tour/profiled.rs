@@ -18,7 +18,10 @@ pub(super) fn command() -> String {
 }
 
 pub(super) fn profiled(tour: &mut Tour<'_>) -> Found {
+    let mut progress = tour.console.progress();
+    progress.at("profiling the program", 0.0);
     tour.place.verb(&["profile", "-o", PROFILE, "--", "./join", ORDERS], tour.stop)?;
+    progress.finish();
     let profile = records::read::<Profile>(&tour.place.at(PROFILE));
     let profile = profile.map_err(|error| NotRun::because(error.to_string()))?.body;
     let says = sentences(&profile, tour.predicted.as_ref());

@@ -82,7 +82,38 @@ fn the_same_passes_and_one_run_tells_too_little() {
     assert!(code == Some(0) && text.contains("(4 runs)") && text.contains("(6 runs)"), "{text}");
     let (code, text, errors) = compare(&["a/0.json", "b/0.json"]);
     assert!(code == Some(5) && text.contains("Gate: insufficient"), "{text}");
-    assert!(errors.contains("--repeat 5"), "{errors}");
+    assert!(errors.contains("gleaner measure --repeat 5"), "{errors}");
+}
+
+#[test]
+fn a_gate_that_cannot_find_a_regression_does_not_pass() {
+    let place = sides(0.8);
+    let compare =
+        |more: &[&str]| gleaner(place.path(), &[&["compare", "a/0.json", "b/0.json"], more].concat()).0;
+    assert_eq!(compare(&[]), Some(0), "without --fail-on a comparison is a comparison");
+    assert_eq!(compare(&["--fail-on", "regression"]), Some(5));
+    assert_eq!(compare(&["--fail-on", "regression", "--inconclusive", "ok"]), Some(0));
+    assert_eq!(compare(&["--fail-on", "inconclusive", "--inconclusive", "ok"]), Some(2));
+    assert_eq!(compare(&["--inconclusive", "ok"]), Some(2));
+}
+
+#[test]
+fn the_next_step_fits_the_kind_of_record() {
+    let place = tempfile::tempdir().unwrap();
+    let fixtures = testkit::root().join("crates/records/fixtures");
+    for (fixture, verb) in [
+        ("profile.v1.clock-three-loops.json", "gleaner profile -o"),
+        ("run.v1.one-scavenger.json", "gleaner harvest -o"),
+    ] {
+        let mut record: Value =
+            serde_json::from_slice(&std::fs::read(fixtures.join(fixture)).unwrap()).unwrap();
+        std::fs::write(place.path().join("a.json"), record.to_string()).unwrap();
+        record["created"] = "2026-01-01T00:00:00Z".into();
+        std::fs::write(place.path().join("b.json"), record.to_string()).unwrap();
+        let (code, _, errors) = gleaner(place.path(), &["compare", "a.json", "b.json"]);
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(errors.contains(verb) && !errors.contains("measure"), "{errors}");
+    }
 }
 
 #[test]

@@ -122,6 +122,26 @@ fn headlines_are_gauges() {
     assert!(value("gleaner_harvest_wall_seconds").is_some(), "{parsed}");
 }
 
+/// A series has one value: which records have none is told, and why.
+#[test]
+fn records_that_gauges_leave_out_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = probe_record();
+    for day in 1..=3 {
+        record["created"] = format!("2026-01-0{day}T00:00:00Z").into();
+        std::fs::write(directory.path().join(format!("{day}.json")), record.to_string()).unwrap();
+    }
+    let arguments = ["export", "--format", "prometheus", "2.json", "3.json", "1.json"];
+    let output = gleaner(directory.path(), &arguments);
+    let (code, said) = told(&output);
+    assert_eq!((code, said.lines().count()), (Some(0), 1), "{said}");
+    assert!(said.starts_with("2 records are not written, since 3.json is a later one"), "{said}");
+    assert!(said.contains("one value: 2.json, 1.json"), "{said}");
+    let series = text(&output.stdout);
+    let lines = series.lines().filter(|line| line.starts_with("gleaner_record_time_seconds{"));
+    assert_eq!(lines.count(), 1, "{series}");
+}
+
 /// `make test` turns the feature on; a plain `cargo test` runs this one.
 #[cfg(not(feature = "parquet"))]
 #[test]

@@ -4,6 +4,7 @@ use super::ticks;
 use crate::context::Context;
 use lab::arena::PageKind;
 use lab::campaign::{Block, Series};
+use lab::core_clock;
 use lab::crew::CrewRig;
 use lab::stats;
 use records::machine::PageSupply;
@@ -16,17 +17,33 @@ const READING_FACTOR: u64 = 8;
 /// Fewer blocks have no 95th percentile.
 const LEAST_FOR_SPREAD: usize = 20;
 
-/// The clock of a busy core, and so that of the blocks to come.
-pub(super) fn core_clock(ctx: &mut Context<'_>) -> Quantity {
+/// Readings of the clock of a busy core, before the blocks.
+pub(super) fn watch_clock(ctx: &Context<'_>) -> Vec<f64> {
     let began = Instant::now();
     let mut cycles_per_tick = Vec::new();
     while began.elapsed() < WATCH && !ctx.stop.asked() {
         cycles_per_tick.push(ctx.station.core_clock().precise(READING_FACTOR));
     }
-    if cycles_per_tick.is_empty() {
+    cycles_per_tick
+}
+
+/// The clock by these readings and by those around the blocks of the chains, which lie between the
+/// probe's begin and its end: it may wander by more from second to second than in any one.
+pub(super) fn core_clock(ctx: &Context<'_>, watched: &[f64], chased: &[Series]) -> Quantity {
+    let clocks = |series: &Series| series.clocks().collect::<Vec<f64>>();
+    // Each series spans the whole time: their readings are taken in turns.
+    let chased: Vec<Vec<f64>> = chased.iter().map(clocks).collect();
+    let longest = chased.iter().map(Vec::len).max().unwrap_or(0);
+    let in_turns = (0..longest).flat_map(|i| chased.iter().filter_map(move |series| series.get(i)));
+    let blocks = core_clock::over_time(&in_turns.copied().collect::<Vec<_>>());
+    let watched = core_clock::over_time(watched);
+    let Some(ratio) = watched.or(blocks) else {
         return Quantity::unresolved("stopped before it was read");
-    }
-    let ratio = stats::median_interval(&cycles_per_tick, &mut ctx.rng);
+    };
+    let all = blocks.unwrap_or(ratio);
+    // The blocks stand for more time, where there are enough of them.
+    let value = if longest >= LEAST_FOR_SPREAD { all.value } else { ratio.value };
+    let ratio = Estimate::new(value, ratio.lo.min(all.lo), ratio.hi.max(all.hi));
     let core = Estimate::new(ratio.value * ctx.tsc.value, ratio.lo * ctx.tsc.lo, ratio.hi * ctx.tsc.hi);
     Quantity::measured(core, Unit::Hertz)
 }

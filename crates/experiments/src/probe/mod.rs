@@ -58,7 +58,7 @@ pub(crate) const ENTRY: Entry = Entry {
 
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     let began = Instant::now();
-    let core_clock = figures::core_clock(ctx);
+    let watched = figures::watch_clock(ctx);
     let chains = Chains::build(ctx)?;
     let order = crews::joining_order(ctx.host, ctx.cpu() as u32);
     // Without one, as where the counters of CPUs differ, the figures of one CPU are left.
@@ -113,7 +113,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<FleetProbe, Refused> {
     let mut rates = rates.into_iter();
     let mut next = || rates.next().unwrap_or_else(|| Quantity::unresolved(no_crew.as_str()));
     Ok(FleetProbe {
-        core_clock,
+        core_clock: figures::core_clock(ctx, &watched, chased),
         prefetch_gain: crews::ratio(&memory_latency.ticks, &forward.ticks),
         memory_spread: figures::spread(&chased[1]),
         cache_latency,

@@ -8,11 +8,30 @@ use super::results::{ResultRow, results};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The latest record of each kind and host, as gauges.
-pub fn text(sources: &[Source]) -> String {
+/// What is written, and what is not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gauges {
+    pub text: String,
+    /// Indices of records that are not in it, each with that of the later record whose values their
+    /// series have.
+    pub superseded: Vec<(usize, usize)>,
+}
+
+/// The latest record of each kind, host and command, as gauges.
+pub fn gauges(sources: &[Source]) -> Gauges {
     let latest = latest(sources);
+    let superseded = (0..sources.len()).filter_map(|index| {
+        let by = latest[&labels_of(&sources[index])];
+        (by != index).then_some((index, by))
+    });
+    let superseded = superseded.collect();
+    let latest: Vec<&Source> = latest.into_values().map(|index| &sources[index]).collect();
+    Gauges { text: text(&latest), superseded }
+}
+
+fn text(latest: &[&Source]) -> String {
     let mut families = Families::default();
-    for source in &latest {
+    for source in latest {
         let labels = labels_of(source);
         families.add("record_time_seconds", "when the record was written", &labels, source.seconds());
         if let Some(grade) = source.record.body.pointer("/run/grade/verdict").and_then(Value::as_str) {
@@ -20,7 +39,7 @@ pub fn text(sources: &[Source]) -> String {
             families.add("noisy", help, &labels, f64::from(grade == "noisy"));
         }
     }
-    for source in &latest {
+    for source in latest {
         let (labels, results) = (labels_of(source), results(source));
         for headline in HEADLINES {
             let rows = results
@@ -39,15 +58,15 @@ fn metric<'a>(row: &'a ResultRow<'_>) -> &'a str {
 }
 
 /// Two records of one host would be two values of one series.
-fn latest(sources: &[Source]) -> Vec<&Source> {
-    let mut latest: BTreeMap<Vec<(String, String)>, &Source> = BTreeMap::new();
-    for source in sources {
-        let there = latest.entry(labels_of(source)).or_insert(source);
-        if there.seconds() < source.seconds() {
-            *there = source;
+fn latest(sources: &[Source]) -> BTreeMap<Labels, usize> {
+    let mut latest = BTreeMap::new();
+    for (index, source) in sources.iter().enumerate() {
+        let there = latest.entry(labels_of(source)).or_insert(index);
+        if sources[*there].seconds() < source.seconds() {
+            *there = index;
         }
     }
-    latest.into_values().collect()
+    latest
 }
 
 type Labels = Vec<(String, String)>;

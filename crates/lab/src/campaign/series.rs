@@ -11,6 +11,8 @@ pub struct Block {
     pub values: Vec<f64>,
     /// Core cycles per tick while the block ran.
     pub cycles_per_tick: f64,
+    /// Why it counts only where there are too few others.
+    pub marred: Option<VoidReason>,
     /// Other tasks were ready to run when the block began or ended.
     pub beside_other_tasks: bool,
     /// Another hyperthread worked on the core just before or just after.
@@ -24,6 +26,18 @@ pub enum VoidReason {
     Switch,
     Fault,
     ClockMoved,
+    /// Another task took the CPU while caches were warmed.
+    WarmingCut,
+}
+
+impl VoidReason {
+    /// What the block says is not lost: a moving clock hardly changes what memory takes in ticks,
+    /// and neither a cut warm-up nor a hypervisor's visit, of which only the 10 ms are known in
+    /// which it was, need have touched what was timed. A switch within the block, or a page fault,
+    /// is in its time.
+    fn leaves_something(self) -> bool {
+        matches!(self, Self::Steal | Self::ClockMoved | Self::WarmingCut)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +79,10 @@ impl VoidCounts {
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     blocks: Vec<Block>,
+    /// Void ones that say something all the same: a wide interval is better than none.
+    marred: Vec<Block>,
+    /// Other tasks that were ready to run beside each block, void or not.
+    other_tasks: Vec<u32>,
     voids: VoidCounts,
     /// What this setting measures changes where another hyperthread works on the core, so blocks
     /// beside one count only where others are too few.
@@ -78,17 +96,26 @@ impl Series {
 
     pub fn add(&mut self, reading: Reading) {
         self.voids.clock_moved += reading.moved;
-        match verdict(&reading) {
+        self.other_tasks.push(reading.interference.other_tasks);
+        let marred = verdict(&reading);
+        match marred {
             Some(VoidReason::Steal) => self.voids.steal += 1,
-            Some(VoidReason::Switch) => self.voids.switch += 1,
+            Some(VoidReason::Switch | VoidReason::WarmingCut) => self.voids.switch += 1,
             Some(VoidReason::Fault) => self.voids.fault += 1,
             Some(VoidReason::ClockMoved) => self.voids.clock_moved += 1,
-            None => self.blocks.push(Block {
-                values: reading.values,
-                cycles_per_tick: f64::midpoint(reading.cycles_per_tick.0, reading.cycles_per_tick.1),
-                beside_other_tasks: reading.interference.other_tasks > 0,
-                core_shared: reading.interference.core_shared,
-            }),
+            None => {}
+        }
+        let block = Block {
+            values: reading.values,
+            cycles_per_tick: f64::midpoint(reading.cycles_per_tick.0, reading.cycles_per_tick.1),
+            marred,
+            beside_other_tasks: reading.interference.other_tasks > 0,
+            core_shared: reading.interference.core_shared,
+        };
+        match marred {
+            None => self.blocks.push(block),
+            Some(why) if why.leaves_something() => self.marred.push(block),
+            Some(_) => {}
         }
     }
 
@@ -105,8 +132,12 @@ impl Series {
         self.blocks.iter().filter(|b| !(self.whole_core && b.core_shared)).count()
     }
 
-    /// The blocks that figures rest on: the undisturbed ones where they are enough, else all.
+    /// The blocks that figures rest on: the undisturbed ones where they are enough, else all that
+    /// are valid, and where these are too few also those void ones that still say something.
     pub fn counted(&self) -> Vec<&Block> {
+        if self.blocks.len() < LEAST_BLOCKS {
+            return self.blocks.iter().chain(&self.marred).collect();
+        }
         if self.whole_core {
             let alone: Vec<&Block> =
                 self.blocks.iter().filter(|b| !b.beside_other_tasks && !b.core_shared).collect();
@@ -122,6 +153,15 @@ impl Series {
         &self.blocks
     }
 
+    /// The clocks of all blocks, void ones among them whose clock moved.
+    pub fn clocks(&self) -> impl Iterator<Item = f64> {
+        self.blocks.iter().chain(&self.marred).map(|block| block.cycles_per_tick)
+    }
+
+    pub fn other_tasks(&self) -> &[u32] {
+        &self.other_tasks
+    }
+
     /// Share of blocks that ran beside other tasks.
     pub fn other_tasks_share(&self) -> f64 {
         let n = self.blocks.iter().filter(|b| b.beside_other_tasks).count();
@@ -135,6 +175,15 @@ impl Series {
 
     /// Why the figures are disturbed, if they rest on blocks that ran beside other work.
     pub fn disturbed(&self) -> Option<String> {
+        let interrupted = |b: &&Block| matches!(b.marred, Some(VoidReason::Steal | VoidReason::WarmingCut));
+        let counted = self.counted();
+        let cut = counted.iter().copied().filter(interrupted).count();
+        if cut > 0 {
+            return Some(format!(
+                "{cut} of the {} blocks were interrupted, and too few others are left",
+                counted.len()
+            ));
+        }
         if self.lacks_whole_core() {
             let shared = self.blocks.iter().filter(|b| b.core_shared).count();
             return Some(format!(
@@ -165,11 +214,12 @@ impl Series {
         }
         let values: Vec<f64> = counted.iter().map(|b| f(b)).collect();
         let e = stats::median_interval(&values, rng);
-        if self.disturbed().is_none() {
+        let marred = counted.iter().any(|block| block.marred.is_some());
+        if !marred && self.disturbed().is_none() {
             return Ok(e);
         }
-        // Beside other tasks, the interval of the median says how well the *disturbed* value is
-        // known. A reader wants the quiet value, so give the range in which the blocks fell.
+        // The interval of the median says how well the *disturbed* value is known. A reader wants
+        // the quiet value, so give the range in which the blocks fell.
         let v = stats::sorted(&values);
         Ok(Estimate::new(e.value, stats::quantile_sorted(&v, 0.025), stats::quantile_sorted(&v, 0.975)))
     }
@@ -194,6 +244,8 @@ fn verdict(reading: &Reading) -> Option<VoidReason> {
         Some(VoidReason::Steal)
     } else if reading.interference.faults > 0 {
         Some(VoidReason::Fault)
+    } else if reading.interference.warming_cut {
+        Some(VoidReason::WarmingCut)
     } else if clock_moved(before, after) {
         Some(VoidReason::ClockMoved)
     } else {
@@ -230,6 +282,35 @@ mod tests {
         // What was tried on the spot before it is void too.
         s.add(Reading { moved: 2, ..reading(1.0, (1.4, 1.401), quiet) });
         assert_eq!((s.valid(), s.voids().clock_moved), (2, 3));
+    }
+
+    /// Of memory in ticks a moving clock takes nothing; a switch within the block leaves no figure.
+    #[test]
+    fn a_wide_interval_is_better_than_none() {
+        let quiet = Interference::default();
+        let cut = Interference { warming_cut: true, ..quiet };
+        for (interference, after, disturbed) in [(quiet, 1.6, false), (cut, 1.4, true)] {
+            let mut s = Series::default();
+            for i in 0..10 {
+                s.add(reading(150.0 + f64::from(i), (1.4, after), interference));
+            }
+            assert_eq!((s.valid(), s.voids().total()), (0, 10));
+            let e = s.estimate(&mut Rng::new(1)).unwrap();
+            assert!(e.lo < 151.0 && e.hi > 158.0, "the range of the blocks: {e:?}");
+            assert_eq!(s.disturbed().is_some(), disturbed);
+            assert!(s.cycles(&mut Rng::new(1)).is_ok());
+            // Valid blocks are better, where they are enough.
+            for _ in 0..LEAST_BLOCKS {
+                s.add(reading(140.0, (1.4, 1.4), quiet));
+            }
+            assert_eq!(s.estimate(&mut Rng::new(1)).unwrap(), Estimate::exact(140.0));
+            assert_eq!(s.disturbed(), None);
+        }
+        let mut s = Series::default();
+        for _ in 0..10 {
+            s.add(reading(900.0, (1.4, 1.4), Interference { switches: 1, ..quiet }));
+        }
+        assert!(s.estimate(&mut Rng::new(1)).unwrap_err().contains("switched away"));
     }
 
     #[test]

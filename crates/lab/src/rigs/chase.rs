@@ -83,6 +83,14 @@ impl Rig for ChaseRig {
         self.warmed = true;
     }
 
+    fn warming_matters(&self) -> bool {
+        self.chain.nodes() <= self.warm_limit
+    }
+
+    fn warming_loads(&self) -> u64 {
+        self.chain.nodes().min(self.warm_limit)
+    }
+
     fn run(&mut self, loops: u64) -> Vec<f64> {
         let ticks = self.walk(loops);
         vec![ticks as f64 / (loops * self.ops()) as f64]

@@ -49,6 +49,17 @@ pub trait Rig {
     /// Brings caches, TLBs and predictors into the state that the timed run presumes.
     fn warm(&mut self);
 
+    /// What the timed run finds in the caches depends on that: a warm-up that was interrupted is
+    /// repeated. Not so where no cache holds what is walked.
+    fn warming_matters(&self) -> bool {
+        true
+    }
+
+    /// Roughly how many loads a warm-up takes, for choosing what there is time for.
+    fn warming_loads(&self) -> u64 {
+        0
+    }
+
     /// Called once before anything is timed, with the number of loops of a block: the moment to get
     /// memory for them.
     fn prepare(&mut self, loops: u64) {

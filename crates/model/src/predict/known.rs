@@ -212,9 +212,17 @@ impl<'a> Known<'a> {
         kinds.iter().find(|kind| kind.pages.asked == pages).or_else(|| kinds.first())
     }
 
-    /// How many independent loads this core has under way at once when it has as many as it can.
-    pub(crate) fn most_at_once(&self, pages: &str) -> Option<f64> {
-        self.mlp(pages)?.saturation.value()
+    /// How many of an access's independent loads are under way at once: as it says itself, or as
+    /// many as this core can have. One at a time, in place of a number that is not known, would be
+    /// many times too slow.
+    pub(crate) fn at_once(&self, access: &Access, pages: &str) -> Result<f64, Refused> {
+        let most = || self.mlp(pages)?.saturation.value();
+        let at_once = access.options.mlp.or_else(most);
+        at_once.ok_or_else(|| {
+            let lacks = lacks(access, "figure of how many loads run at once", "mlp");
+            let would_help = lacks.would_help.map(|help| format!("{help}, or state it: mlp=COUNT"));
+            Refused { would_help, ..lacks }
+        })
     }
 
     /// How many accesses with this many instructions each the core looks ahead over; `None` where

@@ -27,11 +27,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Refus
         None => (chased.levels.clone(), chased.source, format!("as a chase, by {}", chased.why)),
     };
     let mut remarks = chased.remarks;
-    let at_once = access.options.mlp.or_else(|| known.most_at_once(&chased.pages));
-    if at_once.is_none() {
-        remarks.push("how many loads run at once is not in the record: taken as 1".to_owned());
-    }
-    let at_once = at_once.unwrap_or(1.0);
+    let at_once = known.at_once(access, &chased.pages)?;
     let faster = if at_once > 1.0 {
         let faster = known.speedup(at_once, &chased.pages);
         faster.ok_or_else(|| lacks(access, "figures of loads at once", "mlp"))?

@@ -27,7 +27,7 @@ pub(crate) fn figure(known: &Known<'_>, access: &Access, step: Bytes) -> Result<
     }
     let line = known.line() as f64;
     let level = known.level_of(area).map(|place| &known.levels[place]);
-    let at_once = access.options.mlp.or_else(|| known.most_at_once(&pages)).unwrap_or(1.0);
+    let at_once = known.at_once(access, &pages)?;
     let new_lines = (step.0 as f64 / line).min(1.0);
     let mut time = dependent;
     if at_once > 1.0 {

@@ -11,10 +11,11 @@ pub fn text(prediction: &Prediction) -> String {
     // Writing to a `String` does not fail, here and below.
     let _ = writeln!(
         text,
-        "{} in all: {} accesses, {} each",
+        "{} in all: {} accesses, {} each, on {} pages",
         prediction.time.brief(),
         count(prediction.accesses),
-        prediction.per_access.brief()
+        prediction.per_access.brief(),
+        pages(prediction)
     );
     let several = prediction.parts.len() > 1;
     for part in &prediction.parts {
@@ -34,6 +35,19 @@ pub fn text(prediction: &Prediction) -> String {
         let _ = writeln!(text, "{remark}");
     }
     text
+}
+
+/// The pages of all accesses, each kind once. They stand in the first line, as the time may depend
+/// on them more than on all else.
+fn pages(prediction: &Prediction) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for part in &prediction.parts {
+        if !kinds.contains(&part.pages.as_str()) {
+            kinds.push(&part.pages);
+        }
+    }
+    let name = |kind: &&str| if *kind == "4K" { "4K".to_owned() } else { format!("huge ({kind})") };
+    kinds.iter().map(name).collect::<Vec<_>>().join(" and ")
 }
 
 /// How many times as long it takes on another machine.

@@ -64,6 +64,8 @@ pub struct Blocks {
     /// Valid ones during which another hyperthread of the core was at work, in this system or in
     /// another guest.
     pub core_shared: usize,
+    /// Other tasks that were ready to run beside most blocks, void ones among them: the median.
+    pub other_tasks: u32,
 }
 
 /// How far the figures of the run can be trusted.

@@ -26,6 +26,17 @@ pub struct Prices {
     pub assumed: Vec<String>,
 }
 
+impl Prices {
+    /// How [`Self::assumed`] names the latencies of levels.
+    pub const LATENCIES: &'static str = "latencies";
+
+    /// Whether it was measured what misses cost here.
+    pub fn knows_misses(&self) -> bool {
+        let is_measured = matches!(self.source, Source::Machine { .. });
+        is_measured && !self.assumed.iter().any(|line| line.starts_with(Self::LATENCIES))
+    }
+}
+
 /// Plans of earlier versions do not have it.
 fn unknown_reach() -> Quantity {
     Quantity::unresolved("not asked for")

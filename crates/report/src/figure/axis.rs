@@ -14,6 +14,8 @@ pub(crate) enum Numbers {
     Plain,
     /// Powers of two, written `32K`.
     Bytes,
+    /// Counts of things: there is no half of one.
+    Whole,
 }
 
 /// An axis that maps values to pixels.
@@ -43,11 +45,12 @@ impl Axis {
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let values = match (self.scale, self.numbers) {
             (Scale::Linear, _) => linear(self.low, self.high),
-            (Scale::Log, Numbers::Plain) => decades(self.low, self.high),
+            (Scale::Log, Numbers::Plain | Numbers::Whole) => decades(self.low, self.high),
             (Scale::Log, Numbers::Bytes) => powers(self.low, self.high),
         };
         let name = |v: f64| if self.numbers == Numbers::Bytes { size(v) } else { number(v) };
-        values.into_iter().map(|v| (v, name(v))).collect()
+        let fits = |v: &f64| self.numbers != Numbers::Whole || (v - v.round()).abs() < 1e-6;
+        values.into_iter().filter(fits).map(|v| (v, name(v))).collect()
     }
 }
 
@@ -91,6 +94,18 @@ mod tests {
         assert_eq!(decades(1.0, 1e4), [1.0, 10.0, 100.0, 1e3, 1e4]);
         assert_eq!(powers(1024.0, 8192.0), [1024.0, 2048.0, 4096.0, 8192.0]);
         assert_eq!(linear(3.0, 3.0), [3.0]);
+    }
+
+    #[test]
+    fn there_is_no_half_of_a_thread() {
+        for (scale, low, high) in
+            [(Scale::Linear, 1.0, 2.0), (Scale::Linear, 1.0, 4.0), (Scale::Log, 0.5, 8.0)]
+        {
+            let axis = Axis { scale, numbers: Numbers::Whole, low, high, from: 0.0, to: 400.0 };
+            let ticks = axis.ticks();
+            assert!(ticks.len() >= 2 && ticks.iter().all(|(v, _)| v.fract().abs() < 1e-6), "{ticks:?}");
+            assert!(ticks.iter().all(|(_, name)| !name.contains('.')), "{ticks:?}");
+        }
     }
 
     #[test]

@@ -26,11 +26,29 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(f64, Estimate)>,
 }
 
-/// A vertical line with its name: a size that is claimed, a cliff.
+/// A dotted line across the plot, with its name.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    pub(crate) x: f64,
-    pub(crate) name: String,
+    place: MarkPlace,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum MarkPlace {
+    X(f64),
+    Y(f64),
+}
+
+impl Mark {
+    /// A vertical line: a size that is claimed, a cliff.
+    pub(crate) fn at(x: f64, name: impl Into<String>) -> Self {
+        Self { place: MarkPlace::X(x), name: name.into() }
+    }
+
+    /// A horizontal line: a time that others are held against.
+    pub(crate) fn level(y: f64, name: impl Into<String>) -> Self {
+        Self { place: MarkPlace::Y(y), name: name.into() }
+    }
 }
 
 #[derive(Debug)]
@@ -108,6 +126,7 @@ impl Plot {
             inside.push_str(&line(n, &series.points, &x, &y));
         }
         inside.push_str(&self.marks_at(&x));
+        inside.push_str(&self.levels_at(&y));
         let (legend, height) = self.legend();
         inside.push_str(&legend);
         let drawn = svg("plot", WIDTH, height, &self.title, &inside);
@@ -167,8 +186,11 @@ impl Plot {
 
     fn y_axis(&self) -> Axis {
         let all = || self.series.iter().flat_map(|s| s.points.iter().map(|p| p.1));
-        let high = all().map(|e| e.hi.min(e.value * 3.0).max(e.value)).fold(f64::MIN, f64::max);
-        let low = all().map(|e| e.lo.max(e.value / 3.0).min(e.value)).fold(f64::MAX, f64::min);
+        let levels = || self.levels().map(|(y, _)| y);
+        let high =
+            all().map(|e| e.hi.min(e.value * 3.0).max(e.value)).chain(levels()).fold(f64::MIN, f64::max);
+        let low =
+            all().map(|e| e.lo.max(e.value / 3.0).min(e.value)).chain(levels()).fold(f64::MAX, f64::min);
         let (low, high) = match self.y.1 {
             Scale::Log => (low * 0.9, high * 1.12),
             Scale::Linear => (low.min(0.0), if high > 0.0 { high * 1.06 } else { 1.0 }),
@@ -178,12 +200,17 @@ impl Plot {
 
     /// Marks with their names, each in the first row where it has space.
     fn marks_at(&self, x: &Axis) -> String {
-        let mut marks: Vec<_> = self.marks.iter().filter(|m| m.x >= x.low && m.x <= x.high).collect();
-        marks.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let upright = |mark: &'_ Mark| match mark.place {
+            MarkPlace::X(at) if at >= x.low && at <= x.high => Some(at),
+            MarkPlace::X(_) | MarkPlace::Y(_) => None,
+        };
+        let mut marks: Vec<(f64, &Mark)> =
+            self.marks.iter().filter_map(|mark| Some((upright(mark)?, mark))).collect();
+        marks.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut out, mut ends) = (String::new(), [f64::MIN; 7]);
-        for mark in marks {
-            let at = x.at(mark.x);
-            let name = cut(&mark.name, 24);
+        for (place, mark) in marks {
+            let at = x.at(place);
+            let name = cut(&mark.name, 40);
             let wide = 6.5 * name.chars().count() as f64 + 8.0;
             let start = if at + wide > RIGHT { at - wide } else { at };
             let row = ends.iter().position(|end| *end <= start).unwrap_or(ends.len() - 1);
@@ -192,6 +219,31 @@ impl Plot {
             let text = label(at + side, TOP + 12.0 + 13.0 * row as f64, anchor, &name);
             out.push_str(&format!("<path class=\"mark\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>"));
             out.push_str(&text.replacen("<text", "<text class=\"markname\"", 1));
+        }
+        out
+    }
+
+    /// Horizontal marks that can be drawn.
+    fn levels(&self) -> impl Iterator<Item = (f64, &str)> {
+        self.marks.iter().filter_map(|mark| match mark.place {
+            MarkPlace::Y(y) if y.is_finite() && (y > 0.0 || self.y.1 == Scale::Linear) => {
+                Some((y, mark.name.as_str()))
+            }
+            MarkPlace::Y(_) | MarkPlace::X(_) => None,
+        })
+    }
+
+    /// Horizontal marks; the script moves them when the axis changes.
+    fn levels_at(&self, y: &Axis) -> String {
+        let mut out = String::new();
+        for (value, name) in self.levels() {
+            let at = y.at(value);
+            let text = label(RIGHT - 6.0, at - 5.0, "end", &cut(name, 40));
+            let text = text.replacen("<text", "<text class=\"markname\"", 1);
+            out.push_str(&format!(
+                "<g class=\"level\" data-v=\"{value}\" data-y=\"{at:.1}\"><path class=\"mark\" \
+                 d=\"M{LEFT} {at:.1}H{RIGHT}\"/>{text}</g>"
+            ));
         }
         out
     }
@@ -285,6 +337,17 @@ mod tests {
         let svg = plot.svg();
         assert!(svg.contains("class=\"band\"") && svg.contains("&lt;b&gt;") && !svg.contains("NaN"), "{svg}");
         assert!(plot.table().html(true).contains("1.00 [0.90, 1.10]"));
+    }
+
+    #[test]
+    fn a_level_is_a_horizontal_line_within_the_axis() {
+        let mut plot = plot(vec![(1024.0, Estimate::exact(10.0)), (4096.0, Estimate::exact(20.0))]);
+        plot.marks = vec![Mark::level(80.0, "two in sequence"), Mark::at(2048.0, "a cliff")];
+        let plot = plot.prepared();
+        let (svg, at) = (plot.svg(), plot.y_axis().at(80.0));
+        assert!(svg.contains(&format!("d=\"M{LEFT} {at:.1}H{RIGHT}\"")), "{svg}");
+        assert!((TOP..BOTTOM).contains(&at), "above all points, and on the plot: {at}");
+        assert_eq!(svg.matches(&format!(" {TOP}V{BOTTOM}\"/><text class=\"markname\"")).count(), 1, "{svg}");
     }
 
     #[test]

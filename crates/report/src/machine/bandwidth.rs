@@ -5,7 +5,7 @@ use crate::figure::axis::{Numbers, Scale};
 use crate::figure::bars::{Bar, bars};
 use crate::figure::plot::{Plot, Series};
 use crate::parts::{Cell, Figure, Out, Table};
-use crate::text::{escape, figures as in_figures, quantity, size};
+use crate::text::{escape, label_figures, quantity, size};
 use records::machine::{Bandwidth, StreamRate, Threads};
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ fn bar(stream: &StreamRate) -> Option<Bar> {
     Some(Bar {
         name: format!("{}, {}, {threads}", stream.within, stream.operation.word()),
         value,
-        shown: in_figures(value),
+        shown: label_figures(value),
         class: usize::from(stream.threads > 1),
     })
 }
@@ -116,7 +116,7 @@ pub(super) fn threads(threads: &Threads, out: &mut Out) {
     }
     let figure = Plot {
         title: "Threads beside each other: what is shared shows as a rise".to_owned(),
-        x: ("threads at once".to_owned(), Scale::Linear, Numbers::Plain),
+        x: ("threads at once".to_owned(), Scale::Linear, Numbers::Whole),
         y: ("time of a load (ns)".to_owned(), Scale::Log),
         series: by_size.into_values().collect(),
         marks: Vec::new(),

@@ -21,7 +21,7 @@ pub(super) fn figures(c2c: &CacheToCache, out: &mut Out) {
         ]);
         if let (Some(row), Some(column)) = (place(pair.from), place(pair.to)) {
             let cell = &mut cells[row * c2c.cpus.len() + column];
-            *cell = cell.or(pair.latency.ns.value());
+            *cell = cell.or(pair.latency.ns.estimate());
         }
     }
     let mut classes =
@@ -103,7 +103,7 @@ pub(super) fn nodes(numa: &Numa, out: &mut Out) {
     for pair in &numa.matrix {
         let row = from.iter().position(|n| *n == pair.from).unwrap_or(0);
         let column = to.iter().position(|n| *n == pair.to).unwrap_or(0);
-        cells[row * to.len() + column] = pair.latency.ns.value();
+        cells[row * to.len() + column] = pair.latency.ns.estimate();
         table.row(vec![
             Cell::count(u64::from(pair.from)),
             Cell::count(u64::from(pair.to)),

@@ -57,10 +57,11 @@ fn bursts(mlp: &Mlp, first: &MlpOfPages, out: &mut Out) {
         Some(n) => format!("{} misses cost less than two in sequence: they overlap", number(n)),
         None => "The time of N independent misses: where it is flat, they overlap".to_owned(),
     };
-    let mark = first.effective.value().map(|x| Mark { x, name: "two in sequence".to_owned() });
+    let level = first.in_sequence.ns.value();
+    let mark = level.map(|y| Mark::level(y, format!("two in sequence, {} pages", first.pages.asked)));
     let figure = Plot {
         title,
-        x: ("independent accesses".to_owned(), Scale::Linear, Numbers::Plain),
+        x: ("independent accesses".to_owned(), Scale::Linear, Numbers::Whole),
         y: ("time of all of them (ns)".to_owned(), Scale::Linear),
         series,
         marks: mark.into_iter().collect(),
@@ -75,12 +76,14 @@ fn gaps(mlp: &Mlp, out: &mut Out) {
         let points = kind.gaps.iter().filter_map(|g| Some((f64::from(g.gap), g.time.ns.estimate()?)));
         Series { name: called(kind), points: points.collect() }
     });
-    let marks = mlp.kinds.iter().take(2).filter_map(|kind| {
-        Some(Mark { x: kind.cliff.value()?, name: format!("cliff ({})", kind.pages.asked) })
-    });
+    let marks = mlp
+        .kinds
+        .iter()
+        .take(2)
+        .filter_map(|kind| Some(Mark::at(kind.cliff.value()?, format!("cliff ({})", kind.pages.asked))));
     let figure = Plot {
         title: "Two misses overlap until the no-operations between them fill the re-order buffer".to_owned(),
-        x: ("no-operations between two misses".to_owned(), Scale::Linear, Numbers::Plain),
+        x: ("no-operations between two misses".to_owned(), Scale::Linear, Numbers::Whole),
         y: ("time of the pair (ns)".to_owned(), Scale::Linear),
         series: series.collect(),
         marks: marks.collect(),
@@ -100,7 +103,7 @@ fn chains(mlp: &Mlp, out: &mut Out) {
     });
     let figure = Plot {
         title: "The cost of a miss falls with each chain beside it, until the buffers are full".to_owned(),
-        x: ("chains side by side".to_owned(), Scale::Linear, Numbers::Plain),
+        x: ("chains side by side".to_owned(), Scale::Linear, Numbers::Whole),
         y: ("time per access (ns)".to_owned(), Scale::Log),
         series: series.collect(),
         marks: Vec::new(),
@@ -113,7 +116,7 @@ fn chains(mlp: &Mlp, out: &mut Out) {
 fn line(mlp: &Mlp, out: &mut Out) {
     let figure = Plot {
         title: "Loads in sequence: T(n) = n·M + C".to_owned(),
-        x: ("dependent accesses".to_owned(), Scale::Linear, Numbers::Plain),
+        x: ("dependent accesses".to_owned(), Scale::Linear, Numbers::Whole),
         y: ("time of all of them (ns)".to_owned(), Scale::Linear),
         series: mlp.kinds.iter().map(|k| shots(called(k), &k.sequence)).collect(),
         marks: Vec::new(),

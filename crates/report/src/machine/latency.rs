@@ -11,7 +11,7 @@ pub(super) fn figures(machine: &Machine, curves: &LatencyCurves, out: &mut Out) 
     plateaus(&machine.levels, out);
     let levels = machine.levels.iter();
     let marks = levels
-        .filter_map(|l| Some(Mark { x: l.size_claimed.value()?, name: format!("{} claimed", l.name) }))
+        .filter_map(|l| Some(Mark::at(l.size_claimed.value()?, format!("{} claimed", l.name))))
         .collect();
     let (first, last) = (machine.levels.first(), machine.levels.last());
     let ns = |level: Option<&Level>| level.and_then(|l| l.latency.ns.value());

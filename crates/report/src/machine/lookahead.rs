@@ -26,10 +26,10 @@ pub(super) fn figures(rob: &Rob, out: &mut Out) {
         .cliffs
         .iter()
         .filter(drawn)
-        .filter_map(|cliff| Some(Mark { x: cliff.gap.value()?, name: cliff.filler.clone() }));
+        .filter_map(|cliff| Some(Mark::at(cliff.gap.value()?, cliff.filler.as_str())));
     let figure = Plot {
         title: "Two misses overlap until what lies between them fills a resource of the core".to_owned(),
-        x: ("instructions between two misses".to_owned(), Scale::Log, Numbers::Plain),
+        x: ("instructions between two misses".to_owned(), Scale::Log, Numbers::Whole),
         y: ("cycles of the pair".to_owned(), Scale::Linear),
         series: series.collect(),
         marks: marks.collect(),

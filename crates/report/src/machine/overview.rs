@@ -3,7 +3,7 @@
 use crate::parts::{Cell, Out, Table, list};
 use crate::text::{escape, quantity};
 use records::host::{Fact, Host};
-use records::machine::{Clock, Effort, FleetProbe, Machine, Verdict};
+use records::machine::{Clock, Effort, FleetProbe, Machine, Outcome, Status, Verdict};
 
 pub(super) fn section(machine: &Machine, out: &mut Out) {
     out.section("verdict", "The verdict");
@@ -15,8 +15,13 @@ pub(super) fn section(machine: &Machine, out: &mut Out) {
     };
     let reasons: Vec<String> = grade.reasons.iter().map(|r| escape(r)).collect();
     let reasons = list(&reasons);
+    let missing = missing(machine);
+    let missing = match missing.len() {
+        0 => String::new(),
+        _ => format!("<p><strong>Missing</strong>: {}.</p>", missing.join("; ")),
+    };
     out.html.push_str(&format!(
-        "<div class=\"verdict {class}\"><p><strong>{word}</strong>: {means}.</p>{reasons}<p>{}</p></div>\n",
+        "<div class=\"verdict {class}\">{missing}<p><strong>{word}</strong>: {means}.</p>{reasons}<p>{}</p></div>\n",
         summary(machine)
     ));
     if machine.run.interrupted {
@@ -31,6 +36,50 @@ pub(super) fn section(machine: &Machine, out: &mut Out) {
     }
     host(&machine.host, out);
     run(machine, out);
+}
+
+/// What the run was asked for and does not have.
+fn missing(machine: &Machine) -> Vec<String> {
+    fn told<T>(name: &str, outcome: Option<&Outcome<T>>) -> Option<String> {
+        let outcome = outcome?;
+        let what = match outcome.status {
+            Status::Done if outcome.result.is_some() => return None,
+            Status::Done => "no result",
+            Status::Interrupted => "stopped before its end",
+            Status::NotPossible => "not possible on this host",
+            Status::Failed => "failed",
+        };
+        Some(format!("{name} ({what})"))
+    }
+    let all = &machine.experiments;
+    let mut missing: Vec<String> = [
+        told("latency", all.latency.as_ref()),
+        told("tlb", all.tlb.as_ref()),
+        told("mlp", all.mlp.as_ref()),
+        told("rob", all.rob.as_ref()),
+        told("stride", all.stride.as_ref()),
+        told("prefetch", all.prefetch.as_ref()),
+        told("threads", all.threads.as_ref()),
+        told("bandwidth", all.bandwidth.as_ref()),
+        told("c2c", all.c2c.as_ref()),
+        told("numa", all.numa.as_ref()),
+        told("windows", all.windows.as_ref()),
+        told("yield", all.yields.as_ref()),
+        told("clock", all.clock.as_ref()),
+        told("probe", all.probe.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if all.latency.as_ref().is_some_and(|outcome| outcome.result.is_some()) {
+        let memory = machine.levels.iter().find(|level| level.name == "DRAM");
+        if machine.levels.is_empty() {
+            missing.push("levels of caches and memory (none was resolved)".to_owned());
+        } else if memory.is_none_or(|level| level.latency.ns.estimate().is_none()) {
+            missing.push("the latency of memory (not resolved)".to_owned());
+        }
+    }
+    missing
 }
 
 fn fact<T: ToString>(fact: &Fact<T>) -> String {

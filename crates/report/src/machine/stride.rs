@@ -69,7 +69,7 @@ fn map(stride: &Stride, direction: Direction, out: &mut Out) {
             let found = points.iter().find(|p| p.size == *large && p.stride == *far);
             let estimate = found.and_then(|p| p.latency.ns.estimate());
             row.push(estimate.map_or_else(|| Cell::text(""), |e| Cell::plain(in_figures(e))));
-            cells.push(estimate.map(|e| e.value));
+            cells.push(estimate);
         }
         table.row(row);
     }
@@ -142,7 +142,7 @@ pub(super) fn prefetchers(prefetching: &Prefetching, out: &mut Out) {
             "Runs of neighbouring lines in {}: the longer, the more come early",
             size(largest.0 as f64)
         ),
-        x: ("lines in a run".to_owned(), Scale::Log, Numbers::Plain),
+        x: ("lines in a run".to_owned(), Scale::Log, Numbers::Whole),
         y: ("time of a load (ns)".to_owned(), Scale::Log),
         series: series.collect(),
         marks: Vec::new(),

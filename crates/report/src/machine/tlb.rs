@@ -42,13 +42,13 @@ pub(super) fn figures(tlb: &Tlb, out: &mut Out) {
     let marks = tlb.kinds.iter().flat_map(|kind| {
         kind.levels.iter().filter_map(|level| {
             let entries = level.entries.value()?;
-            Some(Mark { x: entries, name: format!("level {} ({})", level.level, kind.pages.asked) })
+            Some(Mark::at(entries, format!("level {} ({})", level.level, kind.pages.asked)))
         })
     });
     let figure = Plot {
         title: "Each cliff is the end of a TLB level: what a load pays for lying on a page of its own"
             .to_owned(),
-        x: ("pages, one line on each".to_owned(), Scale::Log, Numbers::Plain),
+        x: ("pages, one line on each".to_owned(), Scale::Log, Numbers::Whole),
         y: ("additional cycles of a load".to_owned(), Scale::Linear),
         series: tlb.kinds.iter().map(series).collect(),
         marks: marks.collect(),

@@ -46,8 +46,19 @@ pub(crate) fn page(
     if let Some(part) = beside {
         out.push_str(&format!("<li><a href=\"#beside\">Side by side</a>{}</li>", sections(part)));
     }
+    let verdicts = verdicts(records, outs);
+    if !verdicts.is_empty() {
+        out.push_str("<li><a href=\"#verdicts\">Verdicts</a></li>");
+    }
     for (n, (named, part)) in records.iter().zip(outs).enumerate() {
-        out.push_str(&format!("<li><a href=\"#r{}\">{}</a>{}</li>", n + 1, heading(named), sections(part)));
+        let link = format!("<a href=\"#r{}\">{}</a>", n + 1, heading(named));
+        let sections = sections(part);
+        // The contents of several records would fill the screen.
+        if records.len() > 1 && !sections.is_empty() {
+            out.push_str(&format!("<li><details><summary>{link}</summary>{sections}</details></li>"));
+        } else {
+            out.push_str(&format!("<li>{link}{sections}</li>"));
+        }
     }
     out.push_str("</ol></details></nav>\n<main id=\"main\">\n");
     if !unread.is_empty() {
@@ -61,6 +72,7 @@ pub(crate) fn page(
         let files = files.collect::<String>();
         out.push_str(&format!("<article id=\"unread\"><h2>Not read</h2>\n{files}</article>\n"));
     }
+    out.push_str(&verdicts);
     if let Some(part) = beside {
         out.push_str(&format!("<article id=\"beside\"><h2>Side by side</h2>\n{}</article>\n", part.html));
     }
@@ -94,6 +106,27 @@ pub(crate) fn page(
     out.push_str(&format!("<script>{SCRIPT}</script>\n</body></html>\n"));
     out
 }
+
+/// What all records come to, first, where there are several.
+fn verdicts(records: &[Named], outs: &[Out]) -> String {
+    if records.len() < 2 {
+        return String::new();
+    }
+    let each = records.iter().zip(outs).enumerate().filter_map(|(n, (named, part))| {
+        let verdict = &part.html[part.html.find(VERDICT)?..];
+        let verdict = &verdict[..verdict.find(END)? + END.len()];
+        Some(format!("<h3><a href=\"#r{}\">{}</a></h3>\n{verdict}\n", n + 1, heading(named)))
+    });
+    let each: String = each.collect();
+    if each.is_empty() {
+        return each;
+    }
+    format!("<article id=\"verdicts\"><h2>Verdicts</h2>\n{each}</article>\n")
+}
+
+/// How the verdict in a part begins, and how it ends: no element of this name is within it.
+const VERDICT: &str = "<div class=\"verdict ";
+const END: &str = "</div>";
 
 /// Links to the sections of a part.
 fn sections(part: &Out) -> String {

@@ -159,9 +159,10 @@ for (const svg of $('svg.plot')) {
   const [x0, x1] = [+data.x0, +data.x1], all = series.flatMap((s) => s.points);
   if (!all.length) continue;
   const xAt = (x) => L + (R - L) * (+data.xlog ? Math.log(x / x0) / Math.log(x1 / x0) : (x - x0) / (x1 - x0));
+  const levels = $('.level', svg).map((g) => +g.dataset.v);
   const range = (log) => {
-    const hi = Math.max(...all.map((p) => Math.max(Math.min(p.hi, p.v * 3), p.v)));
-    const lo = Math.min(...all.map((p) => Math.min(Math.max(p.lo, p.v / 3), p.v)));
+    const hi = Math.max(...levels, ...all.map((p) => Math.max(Math.min(p.hi, p.v * 3), p.v)));
+    const lo = Math.min(...levels, ...all.map((p) => Math.min(Math.max(p.lo, p.v / 3), p.v)));
     return log ? [lo * 0.9, hi * 1.12] : [Math.min(lo, 0), hi > 0 ? hi * 1.06 : 1];
   };
   let log = !!+data.ylog, yAt;
@@ -186,6 +187,7 @@ for (const svg of $('svg.plot')) {
       g.querySelector('.band').setAttribute('d', 'M' + at('hi').join('L') + 'L' + at('lo').reverse().join('L') + 'Z');
       g.querySelector('.dots').replaceChildren();
     });
+    for (const g of $('.level', svg)) g.setAttribute('transform', `translate(0 ${yAt(+g.dataset.v) - g.dataset.y})`);
   };
   const bar = make('div', { class: 'buttons' });
   if (all.every((p) => p.v > 0)) {

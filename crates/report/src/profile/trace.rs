@@ -111,7 +111,7 @@ fn changes(slices: &[BandwidthSlice]) -> Vec<Mark> {
     }
     stretches.sort_by_key(|&(length, ..)| std::cmp::Reverse(length));
     stretches.truncate(MOST);
-    stretches.into_iter().map(|(_, name, x)| Mark { x, name: name.to_owned() }).collect()
+    stretches.into_iter().map(|(_, name, x)| Mark::at(x, name)).collect()
 }
 
 /// How much of the run memory spends at which part of its maximum.

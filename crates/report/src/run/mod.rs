@@ -101,7 +101,7 @@ fn absences(run: &Run, out: &mut Out) {
         y: ("shorter absences (%)".to_owned(), Scale::Linear),
         series: vec![Series { name: "absences".to_owned(), points: points.collect() }],
         marks: seconds(&run.bounds.max_absence)
-            .map(|e| Mark { x: e.value * 1e9, name: "allowed".to_owned() })
+            .map(|e| Mark::at(e.value * 1e9, "allowed"))
             .into_iter()
             .collect(),
     };

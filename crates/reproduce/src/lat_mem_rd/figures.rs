@@ -7,8 +7,6 @@ use records::machine::{
 };
 use units::{Quantity, Unit};
 
-const NODES: &str = "a second NUMA node";
-
 fn level<'a>(evidence: &Evidence<'a>, name: &str) -> Result<&'a Level, Missing> {
     let machine = evidence.machine()?;
     result("latency", machine.experiments.latency.as_ref())?;
@@ -119,12 +117,7 @@ pub(super) fn deepest(evidence: &Evidence<'_>) -> Found {
 
 /// This placement's latency over the local one's.
 fn placed(evidence: &Evidence<'_>, kind: PlacementKind) -> Found {
-    let Some(outcome) = &evidence.machine()?.experiments.numa else {
-        return Err(Missing::NotRun("the record has no numa experiment".to_owned()));
-    };
-    let Some(numa) = outcome.result.as_ref().filter(|numa| numa.nodes.len() > 1) else {
-        return needs(NODES);
-    };
+    let numa = evidence.numa()?;
     let of = |kind| numa.placements.iter().find(|placement| placement.kind == kind);
     match (of(kind), of(PlacementKind::Local)) {
         (Some(placed), Some(local)) => ratio(&placed.latency.ns, &local.latency.ns),
@@ -145,7 +138,10 @@ pub(super) fn crowd(evidence: &Evidence<'_>) -> Found {
     let in_memory = threads.crowds.iter().filter(|crowd| crowd.within == "DRAM" && crowd.threads > 1);
     match in_memory.max_by_key(|crowd| crowd.threads) {
         Some(crowd) => Ok(as_ratio(&crowd.slowdown)),
-        None => needs("a second CPU"),
+        None if evidence.machine()?.host.usable_cpus().len() == 1 => {
+            needs("a second CPU: this process may use one")
+        }
+        None => not_identifiable("no crowd in memory was resolved"),
     }
 }
 
@@ -158,6 +154,7 @@ fn as_ratio(quantity: &Quantity) -> Quantity {
     }
 }
 
-pub(super) fn cast_out(_: &Evidence<'_>) -> Found {
-    needs("POWER7, whose L3 caches take lines that another core's casts out")
+pub(super) fn cast_out(evidence: &Evidence<'_>) -> Found {
+    let here = evidence.processor()?;
+    needs(&format!("POWER7, whose L3 caches take lines that another core's casts out: this is {here}"))
 }

@@ -4,7 +4,7 @@
 
 mod figures;
 
-use crate::claim::{Claim, Shape};
+use crate::claim::{Claim, Reason, Shape};
 use crate::document::{BEYOND_CACHES, Ledger};
 use units::Unit;
 
@@ -59,7 +59,10 @@ const CLAIMS: &[Claim] = &[
         paper: Some((1.0, 1.0)),
         unit: Unit::Ratio,
         shape: Shape::between(0.75, 1.5),
-        differs: Some("a guest gets a part of the last cache: other CPUs of the host share it"),
+        differs: Some(Reason::where_host(
+            "a guest gets a part of the last cache: other CPUs of the host share it",
+            |evidence| evidence.is_guest().unwrap_or(false),
+        )),
         reading: None,
         command: LATENCY,
         find: figures::l3_size,
@@ -150,10 +153,10 @@ const CLAIMS: &[Claim] = &[
         paper: Some((1.0, 1.0)),
         unit: Unit::Ratio,
         shape: Shape::below(1.25),
-        differs: Some(
+        differs: Some(Reason::of(
             "prefetchers follow strides beyond a line here without being told to, as DSCR 16 (stride-N) does there: `followed` in the record says \
              how far",
-        ),
+        )),
         reading: None,
         command: STRIDE,
         find: figures::two_lines,
@@ -192,9 +195,9 @@ const CLAIMS: &[Claim] = &[
         paper: None,
         unit: Unit::Ratio,
         shape: Shape::above(1.05),
-        differs: Some(
+        differs: Some(Reason::of(
             "as many threads as CPUs here, each with one random load under way, do not load the memory",
-        ),
+        )),
         reading: None,
         command: "gleaner measure threads",
         find: figures::crowd,

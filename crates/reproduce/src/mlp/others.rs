@@ -2,31 +2,31 @@
 
 use super::figures::{burst, huge, small};
 use crate::evidence::{Evidence, Found, needs, not_identifiable, ratio, resolved, result};
+use crate::missing::Missing;
 use records::machine::{Numa, PlacementKind, PlacementResult, StreamKind};
 use units::{Quantity, Unit};
 
-const PMU: &str = "a PMU that counts cache misses; guests rarely have one";
-const NODES: &str = "a second NUMA node";
-
-pub(super) fn counted_misses(_: &Evidence<'_>) -> Found {
-    needs(PMU)
+pub(super) fn counted_misses(evidence: &Evidence<'_>) -> Found {
+    evidence.counted(|counters| &counters.cache_misses, "perf stat")
 }
 
-pub(super) fn counted_hits(_: &Evidence<'_>) -> Found {
-    needs(PMU)
+pub(super) fn counted_hits(evidence: &Evidence<'_>) -> Found {
+    evidence.counted(|counters| &counters.hardware, "perf stat")
 }
 
 pub(super) fn guest_and_host(evidence: &Evidence<'_>) -> Found {
-    needs(if evidence.is_guest()? {
-        "the host below this guest, to measure on"
-    } else {
-        "a guest on this host"
-    })
+    if evidence.is_guest()? {
+        return needs("the host below this guest, to measure on");
+    }
+    Err(Missing::NoTest(A_GUEST.to_owned()))
 }
+
+/// No guest is started here.
+const A_GUEST: &str = "this is no guest, and a guest to measure in would have to be started on it";
 
 pub(super) fn small_in_guest(evidence: &Evidence<'_>) -> Found {
     if !evidence.is_guest()? {
-        return needs("a guest on this host");
+        return Err(Missing::NoTest(A_GUEST.to_owned()));
     }
     let (small, huge) = (small(evidence)?, huge(evidence)?);
     let (found, _) = resolved(&ratio(burst(small, 1)?, burst(huge, 1)?)?)?;
@@ -36,8 +36,11 @@ pub(super) fn small_in_guest(evidence: &Evidence<'_>) -> Found {
     ))
 }
 
-pub(super) fn host_pages(_: &Evidence<'_>) -> Found {
-    needs("a host whose huge pages can be switched, and a guest on it")
+pub(super) fn host_pages(evidence: &Evidence<'_>) -> Found {
+    if evidence.is_guest()? {
+        return needs("the host below this guest, whose huge pages are to be switched");
+    }
+    Err(Missing::NoTest(A_GUEST.to_owned()))
 }
 
 pub(super) fn by_cpuid(evidence: &Evidence<'_>) -> Found {
@@ -48,14 +51,7 @@ pub(super) fn by_cpuid(evidence: &Evidence<'_>) -> Found {
     }
 }
 
-fn numa<'a>(evidence: &Evidence<'a>) -> Result<Option<&'a Numa>, crate::missing::Missing> {
-    let Some(outcome) = &evidence.machine()?.experiments.numa else {
-        return Err(crate::missing::Missing::NotRun("the record has no numa experiment".to_owned()));
-    };
-    Ok(outcome.result.as_ref().filter(|numa| numa.nodes.len() > 1))
-}
-
-fn placed(numa: &Numa, kind: PlacementKind) -> Result<&PlacementResult, crate::missing::Missing> {
+fn placed(numa: &Numa, kind: PlacementKind) -> Result<&PlacementResult, Missing> {
     match numa.placements.iter().find(|placement| placement.kind == kind) {
         Some(placement) => Ok(placement),
         None => not_identifiable("this placement was not measured"),
@@ -63,13 +59,13 @@ fn placed(numa: &Numa, kind: PlacementKind) -> Result<&PlacementResult, crate::m
 }
 
 pub(super) fn remote_adds(evidence: &Evidence<'_>) -> Found {
-    let Some(numa) = numa(evidence)? else { return needs(NODES) };
+    let numa = evidence.numa()?;
     let [off, local] = [PlacementKind::Off, PlacementKind::Local].map(|kind| placed(numa, kind));
     ratio(&off?.latency.ticks, &local?.latency.ticks)
 }
 
 pub(super) fn remote_parallelism(evidence: &Evidence<'_>) -> Found {
-    let Some(numa) = numa(evidence)? else { return needs(NODES) };
+    let numa = evidence.numa()?;
     let [off, local] = [PlacementKind::Off, PlacementKind::Local].map(|kind| placed(numa, kind));
     ratio(&off?.parallelism, &local?.parallelism)
 }

@@ -1,6 +1,6 @@
 //! Figures of switches and of harvests.
 
-use crate::evidence::{Evidence, Found, combined, needs, not_identifiable, quotient, ratio, result};
+use crate::evidence::{Evidence, Found, combined, not_identifiable, quotient, ratio, result};
 use crate::missing::Missing;
 use crate::programs::{
     CHASE, CONTRACT, LOADS_LOOSE, LOADS_OF_EIGHT, LOADS_OF_ONE, LOADS_TIGHT, SCAN, THROUGHPUT,
@@ -8,8 +8,8 @@ use crate::programs::{
 use records::machine::{HandOver, UserSwitch, Yields};
 use units::Quantity;
 
-pub(super) fn top_down(_: &Evidence<'_>) -> Found {
-    needs("a PMU with top-down events; guests rarely have one")
+pub(super) fn top_down(evidence: &Evidence<'_>) -> Found {
+    evidence.counted(|counters| &counters.hardware, "perf stat --topdown")
 }
 
 fn yields<'a>(evidence: &Evidence<'a>) -> Result<&'a Yields, Missing> {
@@ -70,10 +70,10 @@ pub(super) fn absences(evidence: &Evidence<'_>) -> Found {
     combined(&run.absences.p99, asked, |p99, asked| quotient(p99, asked.scaled(1000.0)))
 }
 
-pub(super) fn of_smt(_: &Evidence<'_>) -> Found {
-    needs("cores whose second hyperthread can be switched off, a dozen of them for masstree and sphinx")
+pub(super) fn of_smt(evidence: &Evidence<'_>) -> Found {
+    evidence.hyperthreads("the document's servers (masstree, sphinx) are not here to run on both")
 }
 
 pub(super) fn server_under_load(_: &Evidence<'_>) -> Found {
-    Err(Missing::NotRun("it takes a server under a varying load (TailBench), which is not here".to_owned()))
+    Err(Missing::NoTest("it takes a server under a varying load (TailBench)".to_owned()))
 }

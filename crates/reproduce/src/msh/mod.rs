@@ -7,7 +7,7 @@
 
 mod figures;
 
-use crate::claim::{Claim, Shape};
+use crate::claim::{Claim, Reason, Shape};
 use crate::document::Ledger;
 use crate::programs::Programs;
 use units::Unit;
@@ -48,7 +48,9 @@ const CLAIMS: &[Claim] = &[
         paper: None,
         unit: Unit::Ratio,
         shape: Shape::above(2.0),
-        differs: Some("stores and loads of registers overlap with each other: the jump is a larger part"),
+        differs: Some(Reason::of(
+            "stores and loads of registers overlap with each other: the jump is a larger part",
+        )),
         reading: None,
         command: YIELD,
         find: figures::registers,

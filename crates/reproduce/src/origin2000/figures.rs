@@ -1,9 +1,9 @@
 //! Figures of windows, of the fit to them, of TLBs and nodes.
 
-use crate::evidence::{Evidence, Found, combined, needs, not_identifiable, ratio, resolved, result};
+use crate::evidence::{Evidence, Found, combined, not_identifiable, ratio, resolved, result};
 use crate::missing::Missing;
 use model::{Fit, Level, Of};
-use records::machine::{AfterMiss, Numa, PlacementKind, WindowCurve, WindowPoint};
+use records::machine::{AfterMiss, PlacementKind, WindowCurve, WindowPoint};
 use units::{Bytes, Estimate, Quantity, Unit, middle_sorted};
 
 /// A change of the information criterion by less than this decides nothing.
@@ -147,15 +147,8 @@ pub(super) fn tlb_miss_over_memory(evidence: &Evidence<'_>) -> Found {
     }
 }
 
-fn numa<'a>(evidence: &Evidence<'a>) -> Result<Option<&'a Numa>, Missing> {
-    let Some(outcome) = &evidence.machine()?.experiments.numa else {
-        return Err(Missing::NotRun("the record has no numa experiment".to_owned()));
-    };
-    Ok(outcome.result.as_ref().filter(|numa| numa.nodes.len() > 1))
-}
-
 pub(super) fn other_node(evidence: &Evidence<'_>) -> Found {
-    let Some(numa) = numa(evidence)? else { return needs("a second NUMA node") };
+    let numa = evidence.numa()?;
     let of = |kind| numa.placements.iter().find(|placement| placement.kind == kind);
     match (of(PlacementKind::Remote), of(PlacementKind::Local)) {
         (Some(remote), Some(local)) => ratio(&remote.latency.ns, &local.latency.ns),
@@ -164,14 +157,14 @@ pub(super) fn other_node(evidence: &Evidence<'_>) -> Found {
 }
 
 pub(super) fn furthest_node(evidence: &Evidence<'_>) -> Found {
-    const HOPS: &str = "three NUMA nodes or more, at different distances";
-    let Some(numa) = numa(evidence)? else { return needs(HOPS) };
+    evidence.needs_nodes(3, "three NUMA nodes or more")?;
+    let numa = evidence.numa()?;
     let others = numa.matrix.iter().filter(|pair| pair.from == numa.local && pair.to != numa.local);
     let mut others: Vec<&Quantity> = others.map(|pair| &pair.latency.ns).collect();
     let value = |quantity: &&Quantity| quantity.value().unwrap_or(0.0);
     others.sort_by(|a, b| value(a).total_cmp(&value(b)));
     match others[..] {
         [nearest, .., furthest] => ratio(furthest, nearest),
-        _ => needs(HOPS),
+        _ => not_identifiable("fewer than two other nodes were measured"),
     }
 }

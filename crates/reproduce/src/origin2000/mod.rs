@@ -7,7 +7,7 @@
 mod drawn;
 mod figures;
 
-use crate::claim::{Claim, Shape};
+use crate::claim::{Claim, Reason, Shape};
 use crate::document::{BEYOND_CACHES, Ledger};
 use units::Unit;
 
@@ -48,9 +48,9 @@ const CLAIMS: &[Claim] = &[
         paper: None,
         unit: Unit::Ratio,
         shape: Shape::below(0.1),
-        differs: Some(
+        differs: Some(Reason::of(
             "a staircase of sharp levels does not describe these curves: caches are shared, and prefetchers follow windows",
-        ),
+        )),
         reading: None,
         command: FIT,
         find: figures::held_back,
@@ -76,7 +76,7 @@ const CLAIMS: &[Claim] = &[
         paper: Some((75.5 / 20.3, 75.5 / 20.3)),
         unit: Unit::Ratio,
         shape: Shape::above(1.5),
-        differs: Some("prefetchers hide the way to memory while a window is read"),
+        differs: Some(Reason::of("prefetchers hide the way to memory while a window is read")),
         reading: None,
         command: WINDOWS,
         find: figures::memory_over_second_cache,
@@ -89,10 +89,10 @@ const CLAIMS: &[Claim] = &[
         paper: Some((0.0, 0.0)),
         unit: Unit::Ratio,
         shape: Shape::below(0.5),
-        differs: Some(
+        differs: Some(Reason::of(
             "prefetchers of the hardware cannot be dispensed with: the first lines of a window wait, and those behind them are there already; the \
              document says of that case that the constants do not disappear",
-        ),
+        )),
         reading: None,
         command: FIT,
         find: figures::delay_per_window,
@@ -118,9 +118,9 @@ const CLAIMS: &[Claim] = &[
         paper: Some((1005.0 / 578.0, 1005.0 / 578.0)),
         unit: Unit::Ratio,
         shape: Shape::above(1.0),
-        differs: Some(
+        differs: Some(Reason::of(
             "the R10000 traps to a handler of the kernel; x86 processors walk page tables themselves, and find them in caches",
-        ),
+        )),
         reading: None,
         command: "gleaner measure latency tlb",
         find: figures::tlb_miss_over_memory,

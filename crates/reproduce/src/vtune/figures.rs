@@ -2,7 +2,7 @@
 
 use crate::evidence::{Evidence, Found, needs, not_identifiable, ratio, resolved};
 use crate::missing::Missing;
-use crate::programs::{PADDED, PADDED_FASTER, SHARED, TRIAD};
+use crate::programs::{FIRST_TOUCH_FASTER, PADDED, PADDED_FASTER, SHARED, TRIAD};
 use records::profile::{Profile, Sharing, StallingLoad};
 use units::{Quantity, Unit};
 
@@ -85,10 +85,24 @@ pub(super) fn triad_bound(evidence: &Evidence<'_>) -> Found {
     Ok(evidence.profile(TRIAD)?.summary.memory_bound.clone())
 }
 
-pub(super) fn needs_nodes(_: &Evidence<'_>) -> Found {
-    needs("a second NUMA node")
+/// Each thread on a node of its own.
+pub(super) fn first_touch(evidence: &Evidence<'_>) -> Found {
+    evidence.needs_nodes(2, "a second NUMA node")?;
+    Ok(evidence.figure(FIRST_TOUCH_FASTER)?.clone())
 }
 
-pub(super) fn needs_uncore(_: &Evidence<'_>) -> Found {
-    needs("two sockets, and counters of their memory controllers and links")
+pub(super) fn traffic(evidence: &Evidence<'_>) -> Found {
+    let host = &evidence.machine()?.host;
+    match host.topology.sockets.value() {
+        Some(sockets) if sockets < 2 => needs(&format!("two sockets: this host shows {sockets}")),
+        Some(_) if host.counters.devices.iter().any(|device| device.name.starts_with("uncore")) => {
+            Err(Missing::NoTest(
+                "the kernel lists counters of the sockets' memory controllers and links".to_owned(),
+            ))
+        }
+        Some(sockets) => needs(&format!(
+            "counters of memory controllers and links: the kernel lists none for these {sockets} sockets"
+        )),
+        None => not_identifiable("the host does not say how many sockets it has"),
+    }
 }

@@ -5,7 +5,7 @@
 
 mod figures;
 
-use crate::claim::{Claim, Shape};
+use crate::claim::{Claim, Reason, Shape};
 use crate::document::Ledger;
 use crate::programs::Programs;
 use units::Unit;
@@ -24,6 +24,11 @@ pub(crate) const LEDGER: Ledger = Ledger {
     figures: &[],
 };
 
+const SIBLINGS: Reason = Reason::where_host(
+    "two CPUs that are threads of one core share its caches: false sharing costs less between them",
+    |evidence| evidence.may_have_siblings(),
+);
+
 const CLAIMS: &[Claim] = &[
     Claim {
         id: "sharing-memory-bound",
@@ -33,9 +38,7 @@ const CLAIMS: &[Claim] = &[
         paper: Some((0.42, 0.42)),
         unit: Unit::Ratio,
         shape: Shape::above(0.2),
-        differs: Some(
-            "virtual CPUs that are two threads of one core share its caches: false sharing costs less between them",
-        ),
+        differs: Some(SIBLINGS),
         reading: None,
         command: PROFILE,
         find: figures::memory_bound,
@@ -74,9 +77,9 @@ const CLAIMS: &[Claim] = &[
         paper: Some((11.0, 11.0)),
         unit: Unit::Ratio,
         shape: Shape::above(2.0),
-        differs: Some(
+        differs: Some(Reason::of(
             "where padded sums stay in memory, each addition waits for the one before it: both latencies are long",
-        ),
+        )),
         reading: None,
         command: PROFILE,
         find: figures::latency,
@@ -102,9 +105,7 @@ const CLAIMS: &[Claim] = &[
         paper: Some((50.0 / 12.0, 50.0 / 12.0)),
         unit: Unit::Ratio,
         shape: Shape::above(1.1),
-        differs: Some(
-            "virtual CPUs that are two threads of one core share its caches: false sharing costs less between them",
-        ),
+        differs: Some(SIBLINGS),
         reading: None,
         command: "time ./linear_regression",
         find: figures::padding_faster,
@@ -117,9 +118,9 @@ const CLAIMS: &[Claim] = &[
         paper: None,
         unit: Unit::Ratio,
         shape: Shape::below(0.7),
-        differs: Some(
+        differs: Some(Reason::of(
             "each sum stays in memory: without false sharing, an addition waits for the store of the one before it, in L1",
-        ),
+        )),
         reading: None,
         command: PROFILE,
         find: figures::padding_bound,
@@ -132,7 +133,9 @@ const CLAIMS: &[Claim] = &[
         paper: None,
         unit: Unit::Ratio,
         shape: Shape::above(0.2),
-        differs: Some("prefetchers are ahead of a triad on two CPUs, which draw less than the memory has"),
+        differs: Some(Reason::of(
+            "prefetchers are ahead of a triad on two CPUs, which draw less than the memory has",
+        )),
         reading: None,
         command: TRIAD,
         find: figures::triad_bound,
@@ -148,7 +151,7 @@ const CLAIMS: &[Claim] = &[
         differs: None,
         reading: None,
         command: "time ./triad",
-        find: figures::needs_nodes,
+        find: figures::first_touch,
     },
     Claim {
         id: "one-socket-bandwidth",
@@ -161,7 +164,7 @@ const CLAIMS: &[Claim] = &[
         differs: None,
         reading: None,
         command: TRIAD,
-        find: figures::needs_uncore,
+        find: figures::traffic,
     },
     Claim {
         id: "qpi-traffic-falls",
@@ -174,6 +177,6 @@ const CLAIMS: &[Claim] = &[
         differs: None,
         reading: None,
         command: TRIAD,
-        find: figures::needs_uncore,
+        find: figures::traffic,
     },
 ];
