@@ -58,7 +58,9 @@ pub(super) fn lines(
         None => console.stdout(&text)?,
     }
     told(&inputs, console);
-    superseded.iter().for_each(|line| console.remark(line));
+    for line in &superseded {
+        console.remark(line);
+    }
     Ok(inputs.exit())
 }
 

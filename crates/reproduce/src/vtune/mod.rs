@@ -7,6 +7,7 @@ mod figures;
 
 use crate::claim::{Claim, Reason, Shape};
 use crate::document::Ledger;
+use crate::evidence::Evidence;
 use crate::programs::Programs;
 use units::Unit;
 
@@ -26,8 +27,12 @@ pub(crate) const LEDGER: Ledger = Ledger {
 
 const SIBLINGS: Reason = Reason::where_host(
     "two CPUs that are threads of one core share its caches: false sharing costs less between them",
-    |evidence| evidence.may_have_siblings(),
+    has_siblings,
 );
+
+fn has_siblings(evidence: &Evidence<'_>) -> bool {
+    evidence.may_have_siblings()
+}
 
 const CLAIMS: &[Claim] = &[
     Claim {
