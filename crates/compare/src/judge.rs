@@ -10,8 +10,8 @@ use crate::random::Random;
 use crate::several;
 use crate::sides::{self, OnSide, Read, Refused, Side};
 use crate::spread;
-use crate::student;
 use crate::verdict::{Judged, LEVEL, Verdict, verdict};
+use units::student;
 use units::{Estimate, Quantity, Unit};
 
 /// Compares each further side with the first one.

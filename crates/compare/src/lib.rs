@@ -9,7 +9,7 @@
 //! 3. `environment`: what else differs between the sides.
 //! 4. `spread`: how far apart runs of one side are; the A/A floor.
 //! 5. `bootstrap`: the ratio of run-level medians and its standard error, over runs and blocks.
-//! 6. `student`, `several`: its p-value, and that of many figures judged together.
+//! 6. `units::student`, `several`: its p-value, and that of many figures judged together.
 //! 7. `verdict`: regressed, improved, equivalent, inconclusive.
 //!
 //! Beside them `limits`: what the figures of a fleet probe must keep.
@@ -32,7 +32,6 @@ mod random;
 mod several;
 mod sides;
 mod spread;
-mod student;
 mod text;
 mod verdict;
 

@@ -1,7 +1,7 @@
 //! What a figure's ratio means.
 
-use crate::student;
 use serde::Serialize;
+use units::student;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

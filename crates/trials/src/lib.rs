@@ -44,8 +44,9 @@ use prepared::Prepared;
 use records::profile::{Trial, TrialOutcome};
 use units::{Estimate, Quantity, Unit};
 
-/// From here on a difference does not count as chance.
-const SIGNIFICANT: f64 = 0.01;
+/// Of all trials of changes that change nothing, this share has an interval without 1 in it: by all
+/// changes of a trial together, since each has its own chance.
+const MISSED: f64 = 0.05;
 
 /// Tries changes, one after the other. `told` is called before each round of each, with what it is
 /// and the round's number.
@@ -57,6 +58,7 @@ pub fn run(
     told: &mut dyn FnMut(&str, usize),
 ) -> Result<Vec<Trial>, TrialError> {
     let mut trials = Vec::new();
+    let missed = MISSED / changes.len().max(1) as f64;
     for change in changes {
         if stop.asked() {
             break;
@@ -67,7 +69,10 @@ pub fn run(
         }
         let says = change.says();
         trials.push(match prepared {
-            Ok(prepared) => tried(program, change, &prepared, rounds, stop, &mut |round| told(&says, round))?,
+            Ok(prepared) => {
+                let told = &mut |round| told(&says, round);
+                tried(program, change, &prepared, (rounds, missed), stop, told)?
+            }
             Err(why) => trial(change, TrialOutcome::NotTried { why }),
         });
     }
@@ -80,7 +85,7 @@ fn tried(
     program: &Program,
     change: &Change,
     prepared: &[Prepared],
-    rounds: usize,
+    (rounds, missed): (usize, f64),
     stop: Stop,
     told: &mut dyn FnMut(usize),
 ) -> Result<Trial, TrialError> {
@@ -114,16 +119,15 @@ fn tried(
     } else {
         Some(with.iter().all(|one| *one == printed[0]))
     };
-    let Some(faster) = pairs.faster() else {
+    let Some(faster) = pairs.faster(missed) else {
         return Ok(trial(change, TrialOutcome::NotTried { why: "it was stopped".to_owned() }));
     };
-    let p = pairs.by_chance();
     let outcome = match (failed, same_output) {
         (Some(why), _) => TrialOutcome::Failed { why },
         (None, Some(false)) => TrialOutcome::Failed { why: "it printed something else".to_owned() },
-        (None, _) if p >= SIGNIFICANT => TrialOutcome::NoDifference,
-        (None, _) if faster.value > 1.0 => TrialOutcome::Faster,
-        (None, _) => TrialOutcome::Slower,
+        (None, _) if faster.lo > 1.0 => TrialOutcome::Faster,
+        (None, _) if faster.hi < 1.0 => TrialOutcome::Slower,
+        (None, _) => TrialOutcome::NoDifference,
     };
     let seconds = |estimate: Estimate| Quantity::measured(estimate, Unit::Seconds);
     let [without, with] = pairs.seconds();
@@ -133,7 +137,7 @@ fn tried(
         without: seconds(without),
         with: seconds(with),
         faster: Quantity::measured(faster, Unit::Ratio),
-        by_chance: p,
+        by_chance: pairs.by_chance(),
         same_output,
         ..trial(change, outcome)
     })

@@ -17,6 +17,7 @@ mod quantile;
 mod quantity;
 pub mod random;
 mod share;
+pub mod student;
 mod would_help;
 
 pub use address::{Avma, FileOffset, Svma};

@@ -22,7 +22,8 @@ pub struct Trial {
     pub with: Quantity,
     /// How often as fast it is with the change.
     pub faster: Quantity,
-    /// How likely such a difference is by chance (p of a permutation test of the pairs).
+    /// How likely such a difference is by chance (Student's t over the pairs' ratios; a permutation
+    /// test in older records). What it is called goes by the interval.
     pub by_chance: f64,
     /// Whether its standard output and its end are the same; unknown if they differ from run to run
     /// without the change, too.

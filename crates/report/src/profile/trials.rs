@@ -37,8 +37,8 @@ pub(super) fn trials(profile: &Profile, out: &mut Out) {
         }
     }
     out.say(
-        "The program was run with and without each change, in turns; its output was compared. A difference counts from \
-         a chance of less than 1% on (a permutation test of the pairs).",
+        "The program was run with and without each change, in turns; its output was compared. A difference counts \
+         where its interval does not hold 1: 95% for all changes together, by Student's t over the pairs.",
     );
     if drawn.is_empty() {
         out.missing("No change could be tried; the table says why.");

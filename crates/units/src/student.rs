@@ -2,12 +2,12 @@
 //! how much wider an interval has to be for that.
 
 /// How likely a value as far from zero as `t` is by chance, with this number of degrees of freedom.
-pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
+pub fn two_sided(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
 /// The `t` that is exceeded, on either side, with this probability.
-pub(crate) fn beyond(probability: f64, degrees: f64) -> f64 {
+pub fn beyond(probability: f64, degrees: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided(high, degrees) > probability && high < 1e9 {
         high *= 2.0;
