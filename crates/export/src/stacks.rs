@@ -1,9 +1,8 @@
 //! The tree of calls as the formats need it: callers of a node, names, samples as time.
 //!
 //! Samples become time by one factor for the whole record: all samples of the tree together are the
-//! CPU time of the summary. Stacks are sampled by a slower event than the other figures, so a
-//! node's share of the tree and a function's share in the record agree as two samples of one run
-//! do.
+//! CPU time of the summary. What a function takes itself is by all samples of the run; who calls it,
+//! by those with a stack.
 
 use crate::clean::clean;
 use crate::{ExportError, Weight};

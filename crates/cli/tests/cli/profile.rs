@@ -101,7 +101,7 @@ fn callers_of_stalled_loads_are_a_tree_below_the_program() {
     let Some((_, profile)) = profiled(&place, &["-q", "--", "./p", STEPS]) else { return };
     let tree = &profile.calls;
     let counted: u64 = tree.nodes.iter().map(|node| node.samples).sum();
-    assert!(counted > 0 && counted == tree.samples && tree.cut_off * 10 < counted, "{tree:?}");
+    assert!(counted > 2 * tree.samples && tree.cut_off * 10 < tree.samples, "all samples: {tree:?}");
     let names = |node: usize| {
         let outwards = std::iter::successors(Some(node), |&node| tree.nodes[node].caller);
         let name = |node: usize| tree.frames[tree.nodes[node].frame].function.clone().unwrap();

@@ -1,6 +1,12 @@
 //! The tree of calls with names, as the record has it: nodes of one caller that stand for the same
 //! line are one node, whichever instruction of the line was sampled.
+//!
+//! Only some samples have a stack. So what a function takes itself is counted by all samples, and
+//! shared out among the callers that its stacks have ([`shared_out`]).
 
+mod shared_out;
+
+use self::shared_out::{Counted, SharedOut};
 use crate::code::cause::Cause;
 use crate::code::made_code::MadeCode;
 use crate::code::source::{Frames, NamedFrame, Source};
@@ -8,12 +14,14 @@ use crate::samples::address_space::{MappedId, Place};
 use crate::samples::stacks::{Frame, NodeId, ROOT, Stacks};
 use crate::samples::tally::Tally;
 use records::profile::{CallFrame, CallNode, CallTree};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use units::Svma;
 
 /// The tree, and who calls each load most often.
 pub(crate) struct Calls {
-    pub tree: CallTree,
+    /// Its nodes have no samples yet.
+    tree: CallTree,
+    counted: SharedOut,
     callers: HashMap<(MappedId, Svma), Callers>,
 }
 
@@ -46,21 +54,20 @@ impl Calls {
         let mut by_load: HashMap<(MappedId, Svma), HashMap<Vec<String>, u64>> = HashMap::new();
         let mut leaves: Vec<_> = stacks.leaves.iter().collect();
         leaves.sort_unstable_by_key(|(leaf, _)| (leaf.caller, leaf.place, leaf.in_kernel));
+        let mut counted = SharedOut::default();
         for (leaf, &samples) in leaves {
             let caller = built[&leaf.caller];
-            let cause = tree.cause(leaf.place).filter(|_| !leaf.in_kernel);
-            let mut at = tree.place(caller, leaf.place);
-            if leaf.in_kernel {
-                let kernel = CallFrame { function: Some("[kernel]".to_owned()), ..Building::unnamed() };
-                at = tree.node(Some(at), kernel);
-            }
-            let node = &mut tree.nodes[at];
-            node.samples += samples;
-            if let Some(Cause::Load(load)) = cause {
-                node.stall += samples;
+            let load = tree.load(leaf.place).filter(|_| !leaf.in_kernel);
+            let node = tree.leaf(caller, leaf.place, leaf.in_kernel);
+            let function = tree.function_of(leaf.place, leaf.in_kernel);
+            counted.stacks.push(Counted { function, load, samples, node: Some(node) });
+            if let Some((_, load)) = load {
                 let names = tree.names_outwards(caller);
                 *by_load.entry((leaf.place.what, load)).or_default().entry(names).or_default() += samples;
             }
+        }
+        if stacks.samples > 0 {
+            tree.count_all(&mut counted);
         }
         let callers = by_load.into_iter().map(|(load, chains)| (load, most_frequent(chains))).collect();
         let tree = CallTree {
@@ -70,7 +77,14 @@ impl Calls {
             frames: tree.frames,
             nodes: tree.nodes,
         };
-        Self { tree, callers }
+        Self { tree, counted, callers }
+    }
+
+    /// The tree with all samples; the core did not wait for the memory of these loads, by their file
+    /// and address.
+    pub(crate) fn into_tree(mut self, computed: &HashSet<(u32, Svma)>) -> CallTree {
+        self.counted.count(&mut self.tree.nodes, computed);
+        self.tree
     }
 
     /// Who calls the function of this load.
@@ -97,6 +111,8 @@ struct Building<'t, 'd> {
     node_ids: HashMap<(Option<usize>, usize), usize>,
     /// What stands at a place: found once.
     places: HashMap<Place, Frames>,
+    /// Numbers of functions, by file, name, and whether in the kernel.
+    functions: HashMap<(MappedId, Option<String>, bool), u32>,
 }
 
 impl<'t, 'd> Building<'t, 'd> {
@@ -110,6 +126,44 @@ impl<'t, 'd> Building<'t, 'd> {
             nodes: Vec::new(),
             node_ids: HashMap::new(),
             places: HashMap::new(),
+            functions: HashMap::new(),
+        }
+    }
+
+    /// A place that was sampled, below its caller.
+    fn leaf(&mut self, caller: Option<usize>, place: Place, in_kernel: bool) -> usize {
+        let at = self.place(caller, place);
+        if !in_kernel {
+            return at;
+        }
+        self.node(Some(at), CallFrame { function: Some("[kernel]".to_owned()), ..Self::unnamed() })
+    }
+
+    /// The number of the function that a place is in.
+    fn function_of(&mut self, place: Place, in_kernel: bool) -> u32 {
+        let name = self.named(place).pop().and_then(|own| own.function);
+        let next = self.functions.len() as u32;
+        *self.functions.entry((place.what, name, in_kernel)).or_insert(next)
+    }
+
+    /// All samples: with a node of its own, below the program, where no stack leads to a function.
+    fn count_all(&mut self, counted: &mut SharedOut) {
+        let with_stack: HashSet<u32> = counted.stacks.iter().map(|stack| stack.function).collect();
+        let mut places: Vec<_> = self.tally.places.iter().collect();
+        places.sort_unstable_by_key(|(place, _)| **place);
+        for (&place, counts) in places {
+            for (in_kernel, samples) in [(false, counts.user), (true, counts.kernel)] {
+                if samples == 0 {
+                    continue;
+                }
+                let load = self.load(place).filter(|_| !in_kernel);
+                let function = self.function_of(place, in_kernel);
+                let node = (!with_stack.contains(&function)).then(|| {
+                    let program = self.program(&self.tally.stacks, 0);
+                    self.leaf(Some(program), place, in_kernel)
+                });
+                counted.all.push(Counted { function, load, samples, node });
+            }
         }
     }
 
@@ -182,9 +236,13 @@ impl<'t, 'd> Building<'t, 'd> {
         })
     }
 
-    fn cause(&self, place: Place) -> Option<Cause> {
+    /// The load that a sample at a place says the core waited for, by its file and address.
+    fn load(&self, place: Place) -> Option<(u32, Svma)> {
         let code = &self.sources.get(&place.what.0)?.code;
-        Some(code.cause(code.module.image.address_of(place.offset)?))
+        match code.cause(code.module.image.address_of(place.offset)?) {
+            Cause::Load(load) => Some((place.what.0, load)),
+            _ => None,
+        }
     }
 
     /// The names of a node and its callers, up to the program.

@@ -25,7 +25,7 @@ use crate::samples::tally::{Kept, Tally};
 use crate::share::measured_share;
 use crate::sharing::sampled_from::Sampled;
 use records::profile::{ByLevel, Level, LevelShare, MemoryObject, Pattern};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -64,6 +64,7 @@ pub(crate) fn figures(
         objects: data.into_iter().map(|object| weighed_by_latency(object, costs)).collect(),
         lines: shared.lines,
         findings: shared.findings,
+        computed: HashSet::new(),
     }
 }
 

@@ -43,7 +43,8 @@ fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> 
     } else {
         clock::figures(&run, tally, files, &sources, &objects, &calls)
     };
-    record(run, figures, calls.tree)
+    let calls = calls.into_tree(&figures.computed);
+    record(run, figures, calls)
 }
 
 /// All files that something was sampled in, or that called it.

@@ -12,6 +12,7 @@ use records::profile::{
     AnnotatedFunction, ByLevel, CallTree, Finding, FunctionShare, Level, LevelShare, MemoryObject, Pattern,
     Profile, SharedLine, StallingLoad, Summary, Unattributed,
 };
+use std::collections::HashSet;
 use units::{Quantity, Svma};
 
 /// What the samples of a run show.
@@ -24,6 +25,8 @@ pub(crate) struct Figures {
     pub lines: Vec<SharedLine>,
     /// What to do about those lines.
     pub findings: Vec<Finding>,
+    /// Loads, by file and address, for whose memory the core did not wait.
+    pub computed: HashSet<(u32, Svma)>,
 }
 
 /// Shares of the CPU time.
@@ -105,7 +108,7 @@ pub(crate) struct FunctionFigures {
 
 /// The record of a run.
 pub(crate) fn record(run: Run, figures: Figures, calls: CallTree) -> Profile {
-    let Figures { times, by_level, average_latency, listed, objects, lines, findings } = figures;
+    let Figures { times, by_level, average_latency, listed, objects, lines, findings, computed: _ } = figures;
     let Listed { mut loads, mut functions, mut code } = listed;
     let latency = |share: &Quantity| share.value().unwrap_or(0.0);
     sort_by_weight(&mut loads, |it| (latency(&it.latency_share), it.samples, it.module.as_str(), it.address));

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallTree {
-    /// Samples with a stack.
+    /// Samples with a stack. Nodes count all samples of the run: those of a function in the
+    /// proportions of its stacks.
     pub samples: u64,
     /// Of those, without their outermost frames: their stacks are deeper than what is copied, or
     /// code on the way has no unwind information.

@@ -23,7 +23,8 @@ pub(super) fn flames(profile: &Profile, out: &mut Out) {
         return;
     }
     out.say(&format!(
-        "{} samples with a stack; {} of them without their outermost frames.",
+        "What functions take themselves is by all samples; who calls them, by the {} that have a stack, {} of them \
+         without their outermost frames.",
         calls.samples, calls.cut_off
     ));
     let stall = "waiting for loads";

@@ -27,7 +27,7 @@ use crate::samples::tally::{Kept, PlaceTally, Tally};
 use crate::share::measured_share;
 use crate::sharing::{Gathered, shared};
 use records::profile::{Backend, ByLevel, Level, Unattributed};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Estimate, FileOffset, Quantity, Svma, Unit};
 
 /// Why a clock's samples do not tell what only hardware samples do.
@@ -113,6 +113,7 @@ struct ByClock<'a, 't, 'd> {
     functions: Vec<SampledFunction>,
     /// By file.
     attributed: HashMap<u32, Attributed>,
+    computed: HashSet<(u32, Svma)>,
 }
 
 impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
@@ -133,6 +134,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             waited: Vec::new(),
             functions: Vec::new(),
             attributed: HashMap::new(),
+            computed: HashSet::new(),
         }
     }
 
@@ -302,6 +304,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             objects: self.stalls.into_records(self.objects, all, MOST_LISTED),
             lines: shared.lines,
             findings: shared.findings,
+            computed: self.computed,
         }
     }
 }

@@ -75,6 +75,7 @@ impl ByClock<'_, '_, '_> {
             if let Some(attributed) = self.attributed.get_mut(&load.what) {
                 attributed.computes(load.address);
             }
+            self.computed.insert((load.what, load.address));
             gone.extend(load.listed);
         }
         self.latencies.retain(|told| told.listed.is_none_or(|number| !gone.contains(&number)));
