@@ -236,6 +236,13 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
     let text =
         if document.body.sampling.backend.samples_accesses() { latencies::text } else { summary::text };
     console.remark(text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
+    let took = document.body.summary.overhead.estimate();
+    if args.perf_data.is_none() && took.is_some_and(|took| 100.0 * took.lo > args.budget) {
+        console.remark(&format!(
+            "profiling took more than the {}% of --budget: the run was short, or the machine is busy",
+            args.budget
+        ));
+    }
     console.document(document)?;
     kept?;
     // A program that failed is the thing measured, and it failed.
@@ -249,6 +256,10 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
 /// same.
 fn try_changes(args: &ProfileArgs, profile: &mut Profile, host: &Host, stop: Stop, console: &Console) {
     let changes = trials::proposed(profile, host);
+    if changes.is_empty() {
+        console
+            .remark("nothing to try: the profile shows no data for which a change without source is known");
+    }
     let program = trials::Program { command: args.command.clone() };
     let mut before = String::new();
     let mut told = |says: &str, _round: usize| {

@@ -6,8 +6,10 @@ use units::{Estimate, Quantity, Unit};
 
 /// The share of the program's time that profiling took in all, and beside the program.
 pub(crate) fn overheads(cpu_time: &Quantity, used: Duration, taken_s: Option<Estimate>) -> [Quantity; 2] {
-    let Some(cpu_time) = cpu_time.value().filter(|&cpu| cpu > 0.0) else {
-        return [0; 2].map(|_| Quantity::unresolved("the program used no CPU time"));
+    /// What is begun and ended once is no share of what took less.
+    const LEAST_S: f64 = 0.05;
+    let Some(cpu_time) = cpu_time.value().filter(|&cpu| cpu >= LEAST_S) else {
+        return [0; 2].map(|_| Quantity::unresolved("the program used hardly any CPU time"));
     };
     let beside = used.as_secs_f64() / cpu_time;
     let in_all = match taken_s {

@@ -180,6 +180,28 @@ pub(crate) fn threads_of(process: u32) -> io::Result<Vec<u32>> {
     Ok(threads)
 }
 
+/// A running process and all processes below it, of the same user: a server's workers are profiled
+/// with it. Those that begin later are anyway.
+pub(crate) fn family(process: u32) -> Vec<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |process: u32| std::fs::metadata(format!("/proc/{process}")).ok().map(|it| it.uid());
+    let children = |process: u32| -> Vec<u32> {
+        let of_thread = |thread: u32| {
+            std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).unwrap_or_default()
+        };
+        let told: String = threads_of(process).unwrap_or_default().into_iter().map(of_thread).collect();
+        told.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    };
+    let (own, mut found) = (owner(process), vec![process]);
+    let mut looked_at = 0;
+    while let Some(&parent) = found.get(looked_at) {
+        looked_at += 1;
+        let of_user = children(parent).into_iter().filter(|child| owner(*child) == own);
+        found.extend(of_user.filter(|child| !found.contains(child)).collect::<Vec<u32>>());
+    }
+    found
+}
+
 /// What a process that runs already would have told: its name and what it has mapped.
 pub(crate) fn told_by(process: u32) -> Vec<Event> {
     let mut name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
@@ -239,5 +261,15 @@ mod tests {
         assert!(mappings_of(std::process::id()).unwrap().len() > 3);
         assert!(matches!(&told_by(std::process::id())[0], Event::Named { name, .. } if !name.is_empty()));
         assert!(threads_of(std::process::id()).unwrap().contains(&std::process::id()));
+    }
+
+    #[test]
+    fn a_family_is_all_processes_below_one() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let all = family(std::process::id());
+        assert!(all.contains(&std::process::id()) && all.contains(&child.id()), "{all:?}");
+        assert_eq!(family(child.id()), [child.id()]);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use crate::allocations::preload::Preload;
 use crate::method::{Method, Opened};
 use crate::request::{Request, SampleError, Subject};
-use crate::target::{Child, Running, threads_of};
+use crate::target::{Child, Running, family, threads_of};
 use std::ffi::{OsStr, OsString};
 use std::io;
 
@@ -47,7 +47,10 @@ pub(crate) fn begin(
         }
         Subject::Process(pid) => {
             let not_attached = |e: io::Error| SampleError::NotAttached { pid: *pid, why: records::plain(&e) };
-            let threads = threads_of(*pid).map_err(not_attached)?;
+            let mut threads = threads_of(*pid).map_err(not_attached)?;
+            // A child may have ended meanwhile.
+            threads
+                .extend(family(*pid).iter().skip(1).flat_map(|child| threads_of(*child).unwrap_or_default()));
             allow_all_files();
             // This process may sample itself, so what is refused is that process.
             let opened = method.open(request, &threads).map_err(|e| match e {

@@ -7,6 +7,7 @@
 //! ```
 
 mod begin;
+mod set_id;
 mod watch;
 
 use self::begin::{Watched, begin};
@@ -20,7 +21,7 @@ use crate::method::signals::BySignals;
 use crate::method::{Ended, Method, Probing};
 use crate::probes::{Allowance, Probes};
 use crate::request::{Backend, Request, SampleError, Subject};
-use crate::target::{cpu_time_of_children, told_by};
+use crate::target::{cpu_time_of_children, family, told_by};
 use insight::probes::Timing;
 use lab::stop::Stop;
 use records::profile::{Calibration, Profile};
@@ -64,7 +65,7 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     let began = Instant::now();
     let mut recorder = method.recorder().within(request.window_from_now_ns());
     if let Watched::Attached(pid) = watched {
-        for event in told_by(pid) {
+        for event in family(pid).into_iter().flat_map(told_by) {
             recorder.count(event);
         }
     }
@@ -95,6 +96,7 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     let [overhead, overhead_beside] = method.overheads(&run);
     let sampling = method.sampling(&run);
     let mut refusals = method.refusals(&run);
+    refusals.extend(set_id::refusal(request, tally.samples));
     refusals.extend(no_stacks);
     refusals.extend(no_allocations);
     refusals.extend(no_probes.or(none_done));
