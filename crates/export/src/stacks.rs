@@ -1,8 +1,8 @@
 //! The tree of calls as the formats need it: callers of a node, names, samples as time.
 //!
 //! Samples become time by one factor for the whole record: all samples of the tree together are the
-//! CPU time of the summary. What a function takes itself is by all samples of the run; who calls it,
-//! by those with a stack.
+//! CPU time of the summary. What a function takes itself is by all samples of the run; who calls
+//! it, by those with a stack.
 
 use crate::clean::clean;
 use crate::{ExportError, Weight};

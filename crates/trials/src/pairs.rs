@@ -18,8 +18,8 @@ impl Pairs {
         self.seconds.len()
     }
 
-    /// How often as fast it is with the change: the mean over the pairs, and an interval that misses
-    /// it with this probability. One pair says nothing of how much pairs differ.
+    /// How often as fast it is with the change: the mean over the pairs, and an interval that
+    /// misses it with this probability. One pair says nothing of how much pairs differ.
     pub(crate) fn faster(&self, missed: f64) -> Option<Estimate> {
         let (mean, error, degrees) = self.logs()?;
         let reach = student::beyond(missed, degrees) * error;

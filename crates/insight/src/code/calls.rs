@@ -80,8 +80,8 @@ impl Calls {
         Self { tree, counted, callers }
     }
 
-    /// The tree with all samples; the core did not wait for the memory of these loads, by their file
-    /// and address.
+    /// The tree with all samples; the core did not wait for the memory of these loads, by their
+    /// file and address.
     pub(crate) fn into_tree(mut self, computed: &HashSet<(u32, Svma)>) -> CallTree {
         self.counted.count(&mut self.tree.nodes, computed);
         self.tree

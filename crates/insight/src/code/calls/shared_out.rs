@@ -22,8 +22,8 @@ pub(super) struct SharedOut {
 }
 
 impl SharedOut {
-    /// Counts samples at nodes: those of a function in the proportions of its stacks, what waits and
-    /// what computes apart. Without a count of all samples, those with a stack.
+    /// Counts samples at nodes: those of a function in the proportions of its stacks, what waits
+    /// and what computes apart. Without a count of all samples, those with a stack.
     pub(super) fn count(&self, nodes: &mut [CallNode], computed: &HashSet<(u32, Svma)>) {
         let waits = |one: &Counted| one.load.is_some_and(|load| !computed.contains(&load));
         let mut add = |node: usize, samples: u64, waits: bool| {
