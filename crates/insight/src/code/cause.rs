@@ -108,6 +108,14 @@ impl<'d> Code<'d> {
         Some(Rc::clone(decoded))
     }
 
+    /// The unit that holds an instruction, and its number there.
+    pub(crate) fn decoded_at(&self, address: Svma) -> Option<(Rc<UnitCode>, usize)> {
+        let unit = self.module.unit_at(address)?;
+        let at = (address.0 - self.module.units[unit].start.0) as u32;
+        let index = index_at(&self.module.decoded[unit].insns, at)?;
+        Some((self.unit_at(address)?, index))
+    }
+
     /// The instruction at an address.
     pub(crate) fn instruction(&self, address: Svma) -> Option<Instruction> {
         let bytes = self.module.image.bytes_from(address)?;
@@ -166,10 +174,7 @@ impl<'d> Code<'d> {
     /// The instructions of a load's basic block at which a sample means that the core waited for
     /// nothing in memory. `None` where its block is not known.
     pub(crate) fn computing_beside(&self, load: Svma) -> Option<Vec<Svma>> {
-        let unit = self.module.unit_at(load)?;
-        let code = self.unit_at(load)?;
-        let at = (load.0 - self.module.units[unit].start.0) as u32;
-        let index = index_at(&self.module.decoded[unit].insns, at)?;
+        let (code, index) = self.decoded_at(load)?;
         let block = code.cfg.blocks[code.cfg.block_of(index)];
         let addresses = code.instructions[block.first as usize..block.end as usize]
             .iter()

@@ -8,9 +8,8 @@
 //!
 //! A sample behind it says that the core waited for it, not whether for its memory.
 
-use crate::code::cause::{Code, UnitCode};
+use crate::code::cause::{Code, UnitCode, writes};
 use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
-use image::code::insn::index_at;
 use image::flow::dominators::Dominators;
 use image::flow::loops::Loops;
 use units::Svma;
@@ -27,9 +26,7 @@ pub(crate) struct Carried {
 
 /// The operations on the way from turn to turn, if a load's instruction is one of them.
 pub(crate) fn carried(code: &Code<'_>, load: Svma) -> Option<Carried> {
-    let unit = code.module.unit_at(load)?;
-    let decoded = code.unit_at(load)?;
-    let at = index_at(&code.module.decoded[unit].insns, (load.0 - code.module.units[unit].start.0) as u32)?;
+    let (decoded, at) = code.decoded_at(load)?;
     let instruction = decoded.instructions.get(at)?;
     let body = loop_of(&decoded, at)?;
     let mut factory = InstructionInfoFactory::new();
@@ -41,7 +38,7 @@ pub(crate) fn carried(code: &Code<'_>, load: Svma) -> Option<Carried> {
         if accumulator(other, &mut factory) == Some(register) {
             found.cycles += cycles(other);
             found.bytes += if other.op_kinds().any(|kind| kind == OpKind::Memory) { bytes(other) } else { 0 };
-        } else if writes(other, register, &mut factory) {
+        } else if writes(other, register) {
             return None;
         }
     }
@@ -59,16 +56,6 @@ fn accumulator(instruction: &Instruction, factory: &mut InstructionInfoFactory) 
             instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand) == register
         });
     reads_itself.then(|| register.full_register())
-}
-
-fn writes(instruction: &Instruction, register: Register, factory: &mut InstructionInfoFactory) -> bool {
-    factory.info(instruction).used_registers().iter().any(|used| {
-        let is_written = matches!(
-            used.access(),
-            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-        );
-        is_written && used.register().full_register() == register
-    })
 }
 
 /// The instructions of the innermost loop around one.

@@ -1,25 +1,19 @@
 //! How long one execution of a stream's load takes, by how far its addresses go from sample to
 //! sample.
 
-use crate::data::pattern::Timed;
+use crate::data::pattern::{Timed, steps};
 
 /// Fewer steps tell nothing.
 const LEAST_STEPS: usize = 8;
 
 /// Nanoseconds from one execution to the next; `step` bytes lie between two of their addresses.
 pub(crate) fn each_ns(samples: &[Timed], step: i64) -> Option<f64> {
-    let mut ordered = samples.to_vec();
-    ordered.sort_by_key(|sample| (sample.thread, sample.time_ns));
-    let mut each: Vec<f64> = ordered
-        .windows(2)
-        .filter(|pair| pair[0].thread == pair[1].thread)
-        .filter_map(|pair| {
-            let bytes = pair[1].address.address().wrapping_sub(pair[0].address.address()) as i64;
-            let turns = bytes as f64 / step as f64;
-            // Else it began anew between the two.
-            (turns >= 1.0).then(|| (pair[1].time_ns - pair[0].time_ns) as f64 / turns)
-        })
-        .collect();
+    let each = |(bytes, ns): (i64, u64)| {
+        let turns = bytes as f64 / step as f64;
+        // Else it began anew between the two.
+        (turns >= 1.0).then(|| ns as f64 / turns)
+    };
+    let mut each: Vec<f64> = steps(samples).into_iter().filter_map(each).collect();
     if step == 0 || each.len() < LEAST_STEPS {
         return None;
     }

@@ -21,18 +21,25 @@ const STEADY: f64 = 0.8;
 /// Fewer steps tell nothing.
 const LEAST_STEPS: usize = 16;
 
+/// Bytes and nanoseconds from sample to sample of one thread.
+pub(crate) fn steps(samples: &[Timed]) -> Vec<(i64, u64)> {
+    let mut ordered = samples.to_vec();
+    ordered.sort_by_key(|sample| (sample.thread, sample.time_ns));
+    let of_thread = ordered.windows(2).filter(|pair| pair[0].thread == pair[1].thread);
+    of_thread
+        .map(|pair| {
+            let bytes = pair[1].address.address().wrapping_sub(pair[0].address.address()) as i64;
+            (bytes, pair[1].time_ns - pair[0].time_ns)
+        })
+        .collect()
+}
+
 pub(crate) fn pattern(samples: &[Timed]) -> Pattern {
     if samples.iter().any(|sample| matches!(sample.address, DataAddress::Next(_))) {
         return Pattern::Chain;
     }
-    let mut ordered = samples.to_vec();
-    ordered.sort_by_key(|sample| (sample.thread, sample.time_ns));
-    let steps: Vec<i64> = ordered
-        .windows(2)
-        .filter(|pair| pair[0].thread == pair[1].thread)
-        .map(|pair| pair[1].address.address().wrapping_sub(pair[0].address.address()) as i64)
-        .filter(|&step| step != 0)
-        .collect();
+    let steps: Vec<i64> =
+        steps(samples).into_iter().map(|(bytes, _)| bytes).filter(|&bytes| bytes != 0).collect();
     if steps.len() < LEAST_STEPS {
         return Pattern::Unresolved;
     }

@@ -30,5 +30,5 @@ pub(crate) mod sampled_from;
 mod says;
 mod together;
 
-pub(crate) use gathered::Gathered;
+pub(crate) use gathered::{By, Gathered};
 pub(crate) use says::shared;

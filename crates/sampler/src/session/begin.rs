@@ -10,14 +10,15 @@ use std::io;
 /// What is being watched.
 pub(crate) enum Watched {
     Started(Running),
-    Attached(u32),
+    /// A process and those below it.
+    Attached(Vec<u32>),
 }
 
 impl Watched {
     pub(super) fn pid(&self) -> u32 {
         match self {
             Self::Started(running) => running.pid,
-            Self::Attached(pid) => *pid,
+            Self::Attached(family) => family[0],
         }
     }
 }
@@ -48,16 +49,16 @@ pub(crate) fn begin(
         Subject::Process(pid) => {
             let not_attached = |e: io::Error| SampleError::NotAttached { pid: *pid, why: records::plain(&e) };
             let mut threads = threads_of(*pid).map_err(not_attached)?;
+            let family = family(*pid);
             // A child may have ended meanwhile.
-            threads
-                .extend(family(*pid).iter().skip(1).flat_map(|child| threads_of(*child).unwrap_or_default()));
+            threads.extend(family[1..].iter().flat_map(|child| threads_of(*child).unwrap_or_default()));
             allow_all_files();
             // This process may sample itself, so what is refused is that process.
             let opened = method.open(request, &threads).map_err(|e| match e {
                 SampleError::NotAllowed { why } => SampleError::NotAttached { pid: *pid, why },
                 other => other,
             })?;
-            Ok((Watched::Attached(*pid), opened))
+            Ok((Watched::Attached(family), opened))
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::method::signals::BySignals;
 use crate::method::{Ended, Method, Probing};
 use crate::probes::{Allowance, Probes};
 use crate::request::{Backend, Request, SampleError, Subject};
-use crate::target::{cpu_time_of_children, family, told_by};
+use crate::target::{cpu_time_of_children, told_by};
 use insight::probes::Timing;
 use lab::stop::Stop;
 use records::profile::{Calibration, Profile};
@@ -64,8 +64,8 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     let (watched, (mut rings, no_stacks)) = begin(request, preload.as_ref(), method)?;
     let began = Instant::now();
     let mut recorder = method.recorder().within(request.window_from_now_ns());
-    if let Watched::Attached(pid) = watched {
-        for event in family(pid).into_iter().flat_map(told_by) {
+    if let Watched::Attached(family) = &watched {
+        for event in family.iter().copied().flat_map(told_by) {
             recorder.count(event);
         }
     }

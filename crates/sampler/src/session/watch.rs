@@ -61,7 +61,8 @@ pub(crate) fn watch(
                     }
                 }
             }
-            Watched::Attached(pid) => {
+            Watched::Attached(_) => {
+                let pid = watched.pid();
                 if is_over || !Path::new(&format!("/proc/{pid}")).exists() {
                     break ProgramEnd::Unknown;
                 }

@@ -207,11 +207,13 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             let probes = place.and_then(|place| self.tally.probes.get(&place)).map_or(&[][..], Vec::as_slice);
             self.add_load(source, &Load { address, waited, probes, beside, by_code });
         }
-        for (address, waited) in stores {
-            self.gathered.add(source, self.objects, address, &waited.kept, waited.samples);
-            if self.store.as_ref().is_none_or(|most| waited.samples > most.samples) {
-                self.store = Some(stores::Store::of(source, address, &waited, self.objects));
-            }
+        for (address, waited) in &stores {
+            self.gathered.add(source, self.objects, *address, &waited.kept, waited.samples);
+        }
+        if let Some((address, waited)) = stores.iter().rev().max_by_key(|(_, waited)| waited.samples)
+            && self.store.as_ref().is_none_or(|most| waited.samples > most.samples)
+        {
+            self.store = Some(stores::Store::of(source, *address, waited, self.objects));
         }
         self.functions.extend(functions.into_values());
         self.attributed.insert(file.what, attributed);

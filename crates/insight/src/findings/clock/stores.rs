@@ -8,7 +8,7 @@ use crate::code::source::Source;
 use crate::data::data_address::data_address;
 use crate::data::object_stalls::{ObjectStalls, Reading};
 use crate::data::objects::Objects;
-use image::names::Line;
+use crate::sharing::By;
 use records::profile::{Finding, FindingKind};
 use units::{Avma, Estimate, Quantity, Svma, Unit};
 
@@ -17,8 +17,7 @@ const LEAST_SHARE: f64 = 0.1;
 
 pub(super) struct Store {
     pub samples: u64,
-    function: Option<String>,
-    line: Option<Line>,
+    by: By,
     object: Option<String>,
 }
 
@@ -31,11 +30,9 @@ impl Store {
             Some(Reading { thread: kept.sample.thread, found, weight: 1.0 })
         });
         let readings: Vec<Reading> = readings.collect();
-        let frames = source.frames(address);
         Self {
             samples: waited.samples,
-            function: frames.last().and_then(|own| own.function.clone()),
-            line: frames.first().and_then(|frame| frame.line.clone()),
+            by: By::named(Some(source), address),
             object: ObjectStalls::default().count(&readings, 1.0).map(|object| object.name),
         }
     }
@@ -47,9 +44,9 @@ impl Store {
         Some(Finding {
             kind: FindingKind::Stores,
             object: self.object.clone(),
-            function: self.function.clone(),
-            file: self.line.as_ref().map(|line| line.file.clone()),
-            line: self.line.as_ref().map(|line| line.line),
+            function: self.by.function.clone(),
+            file: self.by.file.clone(),
+            line: self.by.line,
             says: format!(
                 "the core waits until its stores{data} are taken: write each line whole and in sequence, less \
                  often, or to memory that is in the caches"
