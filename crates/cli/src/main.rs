@@ -37,6 +37,8 @@ mod reproduce;
 mod results;
 mod save;
 mod show;
+mod speed;
+mod started;
 mod summary;
 mod threads;
 mod times;
@@ -84,6 +86,8 @@ enum Verb {
     Measure(measure::MeasureArgs),
     Probe(probe::ProbeArgs),
     Profile(Box<profile::ProfileArgs>),
+    Speed(speed::SpeedArgs),
+    Run(started::RunArgs),
     Harvest(Box<harvest::HarvestArgs>),
     Twin(twin::TwinArgs),
     Proof(proof::ProofArgs),
@@ -106,6 +110,8 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Measure(args) => measure::run(args, console),
         Verb::Probe(args) => probe::run(args, console),
         Verb::Profile(args) => profile::run(args, console),
+        Verb::Speed(args) => speed::run(args, console),
+        Verb::Run(args) => started::run(args, console),
         Verb::Harvest(args) => harvest::run(args, console),
         Verb::Twin(args) => threads::shared(|| twin::run(args, console)),
         Verb::Proof(args) => threads::shared(|| proof::run(args, console)),

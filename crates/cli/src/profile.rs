@@ -18,7 +18,7 @@ use records::Document;
 use records::host::Host;
 use records::profile::{CallTree, Profile, ProgramEnd};
 use records::run::Refused;
-use sampler::{FindsOut, Request, SampleError, Subject};
+use sampler::{FindsOut, Output, Request, SampleError, Subject};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -184,7 +184,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
             allocations: !args.left_out.no_allocations,
             latencies: !args.left_out.no_probes,
         },
-        output_to_error: console.json(),
+        output: if console.json() { Output::ToError } else { Output::AsItIs },
         inherited: lab::inherited::at_start(),
         caches: weights.caches,
         yield_cycles: Some(weights.yield_cycles),
@@ -214,6 +214,27 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         keep_for_harvests(&args.command, &document);
     }
     written(args, console, &document)
+}
+
+/// A profile for another verb: what the program prints goes nowhere.
+pub(crate) fn of_command(command: &[OsString], host: &Host, stop: Stop) -> anyhow::Result<Profile> {
+    let record = machine_record::of_host(host);
+    let weights = Weights::of(host, record.as_ref().map(|(path, document)| (path.as_path(), document)));
+    let request = Request {
+        subject: Subject::Command(command.to_vec()),
+        backend: sampler::Backend::Auto,
+        frequency_hz: None,
+        budget: 0.03,
+        duration: None,
+        window: None,
+        finds_out: FindsOut { stacks: true, allocations: true, latencies: true },
+        output: Output::Nowhere,
+        inherited: lab::inherited::at_start(),
+        caches: weights.caches,
+        yield_cycles: Some(weights.yield_cycles),
+        latencies: weights.latencies,
+    };
+    crate::threads::shared(|| sampler::session::run(&request, stop)).map_err(|e| refused(&e).into())
 }
 
 /// What a harvest of this program with these arguments decides by; without what it does not need.
@@ -278,7 +299,7 @@ fn try_changes(args: &ProfileArgs, profile: &mut Profile, host: &Host, stop: Sto
     }
 }
 
-fn not_tried(error: &trials::TrialError) -> Refusal {
+pub(crate) fn not_tried(error: &trials::TrialError) -> Refusal {
     let text = error.to_string();
     let (what, why) = text.split_once(": ").unwrap_or(("--try and --trace", &text));
     Refusal::wrong_use(what, why)

@@ -6,6 +6,7 @@ use records::Header;
 use records::host::{Fact, Host, ThpMode};
 use records::machine::{Effort, Machine, Verdict};
 use records::profile::Profile;
+use records::recipe::Recipe;
 use records::run::Run;
 use serde::Serialize;
 use std::fmt::Display;
@@ -82,6 +83,17 @@ pub(crate) fn of_run(header: &Header, run: &Run) -> Vec<Circumstance> {
     all.push(text("--max-slowdown", &run.bounds.max_slowdown));
     all.push(text("--max-absence", &run.bounds.max_absence));
     all
+}
+
+pub(crate) fn of_recipe(header: &Header, recipe: &Recipe) -> Vec<Circumstance> {
+    let settings: Vec<String> = recipe.settings.iter().map(|setting| format!("{setting:?}")).collect();
+    vec![
+        text("gleaner", &header.gleaner),
+        text("processor", &recipe.processor),
+        text("command", recipe.program.command.join(" ")),
+        text("build", &recipe.program.file.build),
+        text("kept", if settings.is_empty() { "nothing".to_owned() } else { settings.join("; ") }),
+    ]
 }
 
 fn of_host(header: &Header, host: &Host) -> Vec<Circumstance> {

@@ -29,6 +29,7 @@ mod machine;
 mod markdown;
 mod profile;
 mod random;
+mod recipe;
 mod several;
 mod sides;
 mod spread;

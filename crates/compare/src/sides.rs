@@ -2,9 +2,10 @@
 
 use crate::environment::{self, Circumstance};
 use crate::figure::{Figure, Value};
-use crate::{harvested, machine, profile};
+use crate::{harvested, machine, profile, recipe};
 use records::machine::Machine;
 use records::profile::Profile;
+use records::recipe::Recipe;
 use records::run::Run as Harvest;
 use records::{AnyRecord, Misfit, Record};
 use units::Unit;
@@ -99,8 +100,12 @@ fn read_run(member: &Member) -> Result<Run, Refused> {
             let run = Harvest::from_body(&record.body).map_err(unsound)?;
             (harvested::figures(&run), environment::of_run(header, &run), Vec::new())
         }
+        "recipe" => {
+            let recipe = Recipe::from_body(&record.body).map_err(unsound)?;
+            (recipe::figures(&recipe), environment::of_recipe(header, &recipe), Vec::new())
+        }
         other => {
-            let why = "only machine, profile and run records have figures to compare";
+            let why = "only machine, profile, recipe and run records have figures to compare";
             return Err(Refused(format!("{} is a {other} record: {why}", member.name)));
         }
     };

@@ -28,5 +28,5 @@ pub mod report;
 pub mod rewrite;
 pub mod session;
 
-pub use find::libraries::Libraries;
+pub use image::libraries::Libraries;
 pub use launch::signals::end_like;

@@ -49,6 +49,7 @@ pub mod elf;
 mod error;
 pub mod flow;
 pub mod go;
+pub mod libraries;
 pub mod liveness;
 pub mod loads;
 pub mod module;

@@ -53,6 +53,7 @@
 pub mod arena;
 pub mod campaign;
 pub mod chain;
+pub mod child;
 pub mod claim;
 pub mod code;
 pub mod core_clock;

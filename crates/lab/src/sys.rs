@@ -1,6 +1,9 @@
 //! Safe wrappers of system calls that the standard library has none for.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
 use units::{Bytes, WouldHelp};
 
 /// A system call that failed, and what it was for.
@@ -149,6 +152,59 @@ pub fn peak_memory() -> Bytes {
     };
     // In KiB.
     Bytes(u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10)
+}
+
+/// Whether a child ends within this time. Where the kernel cannot tell, it is waited for.
+pub(crate) fn ends_within(child: libc::pid_t, limit: Duration) -> bool {
+    // SAFETY: asks for a descriptor, which is closed below.
+    let file = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
+    let Ok(file) = libc::c_int::try_from(file) else { return true };
+    if file < 0 {
+        return true;
+    }
+    let until = std::time::Instant::now() + limit;
+    let mut ready = 0;
+    while ready == 0 {
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        let milliseconds = libc::c_int::try_from(left.as_millis()).unwrap_or(libc::c_int::MAX);
+        let mut one = libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor. A signal ends the waiting early, and it begins again.
+        ready = unsafe { libc::poll(&raw mut one, 1, milliseconds) }.max(0);
+        if milliseconds == 0 {
+            break;
+        }
+    }
+    // SAFETY: opened above.
+    unsafe { libc::close(file) };
+    ready > 0
+}
+
+pub(crate) fn kill(child: libc::pid_t) {
+    // SAFETY: a child that has not been waited for, so that the number is still its own.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+}
+
+/// The end of a child, with its CPU time and its most memory.
+pub(crate) fn wait_with_usage(child: libc::pid_t) -> io::Result<(ExitStatus, Duration, Bytes)> {
+    let mut status = 0;
+    // SAFETY: wait4 fills what it is given.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: as above.
+        if unsafe { libc::wait4(child, &raw mut status, 0, &raw mut usage) } == child {
+            break;
+        }
+        let why = io::Error::last_os_error();
+        if why.kind() != io::ErrorKind::Interrupted {
+            return Err(why);
+        }
+    }
+    let time = |of: libc::timeval| {
+        Duration::from_secs(u64::try_from(of.tv_sec).unwrap_or(0))
+            + Duration::from_micros(u64::try_from(of.tv_usec).unwrap_or(0))
+    };
+    let peak = Bytes(u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10);
+    Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime), peak))
 }
 
 /// CPUs that the calling thread may run on, ascending.

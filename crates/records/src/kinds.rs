@@ -7,6 +7,7 @@ use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::read::{self, Problem, ReadError};
+use crate::recipe::Recipe;
 use crate::reproduction::Reproduction;
 use crate::run::Run;
 use crate::tour::Tour;
@@ -29,6 +30,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Machine>(),
     Kind::of::<Plan>(),
     Kind::of::<Profile>(),
+    Kind::of::<Recipe>(),
     Kind::of::<Reproduction>(),
     Kind::of::<Run>(),
     Kind::of::<Tour>(),

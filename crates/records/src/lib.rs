@@ -16,6 +16,7 @@ pub mod machine;
 pub mod plan;
 pub mod profile;
 mod read;
+pub mod recipe;
 pub mod reproduction;
 pub mod run;
 pub mod tour;

@@ -2,7 +2,7 @@
 //! with one of its values replaced or left out. A list in place of a structure is refused, where
 //! `serde_json` takes its elements for the fields in their order.
 
-use gleaner_records::{Misfit, Record, machine, plan, profile, read_any, reproduction, run, tour};
+use gleaner_records::{Misfit, Record, machine, plan, profile, read_any, recipe, reproduction, run, tour};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt::Debug;
@@ -105,6 +105,7 @@ fn bodies_are_read_as_serde_json_reads_them() {
             "machine" => compare_all::<machine::Machine>(&record.body, &file),
             "plan" => compare_all::<plan::Plan>(&record.body, &file),
             "profile" => compare_all::<profile::Profile>(&record.body, &file),
+            "recipe" => compare_all::<recipe::Recipe>(&record.body, &file),
             "reproduction" => compare_all::<reproduction::Reproduction>(&record.body, &file),
             "run" => compare_all::<run::Run>(&record.body, &file),
             "tour" => compare_all::<tour::Tour>(&record.body, &file),

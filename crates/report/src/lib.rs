@@ -15,6 +15,7 @@ mod page;
 mod parts;
 mod plan;
 mod profile;
+mod recipe;
 mod reproduction;
 mod run;
 mod share;
@@ -94,6 +95,7 @@ fn body(named: &Named, names: &[String], out: &mut Out) {
     let made = match named.record.header.kind.as_str() {
         "machine" => typed(value).map(|machine| machine::sections(&machine, out)),
         "profile" => typed(value).map(|profile| profile::sections(&profile, out)),
+        "recipe" => typed(value).map(|recipe| recipe::sections(&recipe, out)),
         "reproduction" => typed(value).map(|found| reproduction::sections(&found, out)),
         "run" => typed(value).map(|run| run::sections(&named.name, &run, out)),
         "tour" => typed(value).map(|tour| tour::sections(&tour, names, out)),

@@ -44,4 +44,4 @@ pub mod session;
 mod signals;
 mod target;
 
-pub use request::{Backend, FindsOut, Request, SampleError, Subject};
+pub use request::{Backend, FindsOut, Output, Request, SampleError, Subject};

@@ -37,6 +37,17 @@ pub enum Backend {
     Signal,
 }
 
+/// Where what the program prints goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Its streams are its own.
+    AsItIs,
+    /// Standard output goes to standard error.
+    ToError,
+    /// Both go nowhere.
+    Nowhere,
+}
+
 /// A profile that is asked for.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -51,8 +62,7 @@ pub struct Request {
     /// Count only samples of this part of the run: from its beginning, in time.
     pub window: Option<(Duration, Duration)>,
     pub finds_out: FindsOut,
-    /// Send the program's standard output to standard error.
-    pub output_to_error: bool,
+    pub output: Output,
     pub inherited: Inherited,
     pub caches: CacheSizes,
     /// What a yield costs on this machine, if that is known.

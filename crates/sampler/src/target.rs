@@ -1,5 +1,6 @@
 //! The profiled program: started, but waiting until it is watched; or attached to.
 
+use crate::Output;
 use crate::perf::event::{Event, NewMapping};
 use crate::perf::open::now_ns;
 use lab::inherited::Inherited;
@@ -25,13 +26,13 @@ pub(crate) enum End {
 }
 
 impl Child {
-    /// Forks a process that executes the command as soon as it is let go. Its standard output can
-    /// be sent to standard error, where standard output is wanted for the record. Without an
+    /// Forks a process that executes the command as soon as it is let go. What it prints can
+    /// go elsewhere. Without an
     /// environment it has that of this process.
     pub(crate) fn start(
         command: &[OsString],
         environment: Option<&[CString]>,
-        output_to_error: bool,
+        output: Output,
         begin: &Inherited,
     ) -> io::Result<Self> {
         let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a zero byte");
@@ -52,9 +53,7 @@ impl Child {
         if pid == 0 {
             // SAFETY: this is the child, which ends in `execvp` or `_exit`: it neither returns nor
             // allocates.
-            unsafe {
-                become_program(&wait, &go, &tell, &pointers, environment.as_deref(), output_to_error, begin)
-            }
+            unsafe { become_program(&wait, &go, &tell, &pointers, environment.as_deref(), output, begin) }
         }
         Ok(Self { pid: pid as u32, go: go.into(), failed: failed.into() })
     }
@@ -123,7 +122,7 @@ unsafe fn become_program(
     tell: &OwnedFd,
     words: &[*const libc::c_char],
     environment: Option<&[*const libc::c_char]>,
-    output_to_error: bool,
+    output: Output,
     begin: &Inherited,
 ) -> ! {
     // SAFETY: system calls on descriptors and memory that this process has.
@@ -134,8 +133,16 @@ unsafe fn become_program(
         if libc::read(wait.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
             libc::_exit(127);
         }
-        if output_to_error {
-            libc::dup2(2, 1);
+        match output {
+            Output::AsItIs => {}
+            Output::ToError => {
+                libc::dup2(2, 1);
+            }
+            Output::Nowhere => {
+                let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+                libc::dup2(nowhere, 1);
+                libc::dup2(nowhere, 2);
+            }
         }
         // A Rust program ignores SIGPIPE; what it starts finds it as the shell left it. Signals
         // with handlers get their defaults back by executing, all others stay as they were.

@@ -1,21 +1,25 @@
-//! What can be tried without the program's source, and what a run needs for it.
+//! What can be tried without the program's source, by what a profile says, and in which forms.
 
-use crate::aligned::{self, Aligned};
-use crate::command::Program;
-use crate::huge::{self, HugePages};
-use crate::placed::{self, Cpus};
-use crate::prefetched::{self, Prefetched, Walk};
-use crate::prepared::Prepared;
+use crate::settings::form::Form;
+use crate::settings::huge::{self, HugePages};
+use crate::settings::own_lines::{self, Aligned};
+use crate::settings::placed::{self, Cpus};
+use crate::settings::prefetched::{self, Prefetched, Walk};
+use crate::settings::{allocators, tunables};
 use records::host::Host;
 use records::profile::{FindingKind, Pattern, Profile, StallingLoad};
+use records::recipe::Setting;
 use std::ffi::OsString;
+use std::path::Path;
 use units::Quantity;
 
-/// A change. The first two need nothing of the program's source; the last is the program's own.
+/// A change. All but the last need nothing of the program's source; the last is the program's own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Huge pages for what `malloc` hands out, and for what the program maps.
     HugePages(HugePages),
+    /// Huge pages for code.
+    HugeCode(HugePages),
     /// A prefetch ahead of a load whose addresses are a fixed step apart, or indexed by a load of
     /// which that is so.
     Prefetch(Prefetched),
@@ -25,8 +29,19 @@ pub enum Change {
     Cpus(Vec<Cpus>),
     /// Memory spread over these nodes, a bit each.
     Nodes(u64),
+    /// libc's `malloc` keeps what was freed.
+    KeptMemory,
+    /// Allocators in the place of libc's: forms of one change, of which one is taken.
+    Allocators(Vec<Setting>),
     /// What the program itself does otherwise when it gets further arguments.
     Variant { kind: FindingKind, says: String, arguments: Vec<OsString> },
+}
+
+/// A change, and which part of the time it could save at most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub change: Change,
+    pub could_save: f64,
 }
 
 /// Less stall than this is not worth a trial.
@@ -38,10 +53,94 @@ const LEAST_MEMORY: f64 = 0.1;
 const MOST_PREFETCHED: usize = 3;
 /// Steps within a cache line or two are followed by every prefetcher.
 const LEAST_STRIDE: i64 = 128;
+/// Time in `malloc` and its relatives, and in page faults, from which another way to get memory
+/// could make a program faster by as much as is kept.
+const LEAST_ALLOCATING: f64 = 0.03;
+/// Code of less than this fills few of the entries that the TLB has for it.
+const LEAST_CODE: u64 = 2 << 20;
 
-/// What the figures of a profile propose to try on this machine.
+/// What the figures of a profile propose to try on this machine, most promising first.
+pub fn candidates(profile: &Profile, host: &Host) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = proposed(profile, host)
+        .into_iter()
+        .map(|change| Candidate { could_save: could_save(&change, profile), change })
+        .collect();
+    let allocating = allocating(profile) + share(&profile.summary.page_faults);
+    if allocating >= LEAST_ALLOCATING {
+        all.push(Candidate { change: Change::KeptMemory, could_save: allocating });
+        let installed = allocators::installed();
+        if !installed.is_empty() {
+            all.push(Candidate { change: Change::Allocators(installed), could_save: allocating });
+        }
+    }
+    if has_much_code(profile) {
+        let could_save = share(&profile.summary.computing);
+        all.push(Candidate { change: Change::HugeCode(HugePages::of(host)), could_save });
+    }
+    all.sort_by(|one, other| other.could_save.total_cmp(&one.could_save));
+    all
+}
+
+fn share(quantity: &Quantity) -> f64 {
+    quantity.value().unwrap_or(0.0)
+}
+
+fn could_save(change: &Change, profile: &Profile) -> f64 {
+    let memory = &profile.summary.by_level.beyond_l2;
+    match change {
+        Change::HugePages(_) => share(&profile.summary.page_faults) + share(memory),
+        Change::Prefetch(load) => {
+            let is_it = |known: &&StallingLoad| known.module == load.module && known.address == load.address;
+            profile.loads.iter().find(is_it).map_or(0.0, |load| share(&load.stall))
+        }
+        Change::Align(site) => {
+            let of_it = |object: &&records::profile::MemoryObject| object.name == site.object;
+            profile.objects.iter().find(of_it).map_or(0.0, |object| share(&object.stall))
+        }
+        _ => share(&profile.summary.memory_bound),
+    }
+}
+
+/// The time in libc's allocator, by its functions' names.
+fn allocating(profile: &Profile) -> f64 {
+    const NAMES: [&str; 12] = [
+        "malloc",
+        "free",
+        "calloc",
+        "realloc",
+        "cfree",
+        "_int_malloc",
+        "_int_free",
+        "malloc_consolidate",
+        "unlink_chunk",
+        "sysmalloc",
+        "operator new",
+        "operator delete",
+    ];
+    let is_libc = |module: &str| {
+        Path::new(module).file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
+    };
+    let is_it = |function: &&records::profile::FunctionShare| {
+        let name = function.function.as_deref();
+        let named = name.is_some_and(|name| {
+            NAMES.iter().any(|known| name.trim_start_matches("__libc_").starts_with(known))
+        });
+        named || (name.is_none() && is_libc(&function.module))
+    };
+    profile.functions.iter().filter(is_it).map(|function| share(&function.time)).sum()
+}
+
+/// Whether one of the files that the program ran code of has much of it.
+fn has_much_code(profile: &Profile) -> bool {
+    let modules: std::collections::BTreeSet<&str> =
+        profile.functions.iter().map(|function| function.module.as_str()).collect();
+    modules.into_iter().any(|module| {
+        std::fs::metadata(module).is_ok_and(|about| about.is_file() && about.len() >= LEAST_CODE)
+    })
+}
+
+/// What the figures of a profile propose to try, of the program's loads, pages, lines and CPUs.
 pub fn proposed(profile: &Profile, host: &Host) -> Vec<Change> {
-    let share = |quantity: &Quantity| quantity.value().unwrap_or(0.0);
     let mut changes = Vec::new();
     let summary = &profile.summary;
     let memory = share(&summary.page_faults) + share(&summary.by_level.beyond_l2);
@@ -50,7 +149,7 @@ pub fn proposed(profile: &Profile, host: &Host) -> Vec<Change> {
     }
     let known = profile.loads.iter().filter_map(ahead).take(MOST_PREFETCHED);
     changes.extend(known.map(Change::Prefetch));
-    changes.extend(aligned::proposed(profile).into_iter().map(Change::Align));
+    changes.extend(own_lines::proposed(profile).into_iter().map(Change::Align));
     let is_shared = |kind| matches!(kind, FindingKind::FalseSharing | FindingKind::TrueSharing);
     let shared = profile.findings.iter().filter(|finding| is_shared(finding.kind));
     let cpus = placed::cpus(host);
@@ -85,7 +184,9 @@ fn ahead(load: &StallingLoad) -> Option<Prefetched> {
 impl Change {
     pub(crate) fn kind(&self) -> FindingKind {
         match self {
-            Self::HugePages(_) => FindingKind::HugePages,
+            Self::HugePages(_) | Self::HugeCode(_) | Self::KeptMemory | Self::Allocators(_) => {
+                FindingKind::HugePages
+            }
             Self::Prefetch(_) => FindingKind::Prefetch,
             Self::Align(_) => FindingKind::Pad,
             Self::Cpus(_) | Self::Nodes(_) => FindingKind::Placement,
@@ -102,6 +203,9 @@ impl Change {
     pub fn says(&self) -> String {
         match self {
             Self::HugePages(_) => "huge pages".to_owned(),
+            Self::HugeCode(_) => "huge pages for code".to_owned(),
+            Self::KeptMemory => "malloc keeps what was freed".to_owned(),
+            Self::Allocators(_) => "another allocator".to_owned(),
             Self::Prefetch(load) => {
                 let function = load.function.as_deref().unwrap_or("?");
                 format!("a prefetch ahead of the load at {:#x} in {function}", load.address)
@@ -114,15 +218,24 @@ impl Change {
     }
 
     /// The forms in which it can be tried.
-    pub(crate) fn prepare(&self, program: &Program) -> Result<Vec<Prepared>, String> {
+    pub(crate) fn forms(&self) -> Result<Vec<Form>, String> {
         match self {
-            Self::HugePages(huge) => huge::prepare(*huge),
-            Self::Prefetch(load) => prefetched::prepare(load, program),
-            Self::Align(site) => aligned::prepare(site),
-            Self::Cpus(forms) => placed::on_cpus(forms),
-            Self::Nodes(nodes) => placed::over_nodes(*nodes),
+            Self::HugePages(huge) => huge::forms(*huge),
+            Self::HugeCode(huge) => huge::for_code(*huge),
+            Self::Prefetch(load) => prefetched::forms(load),
+            Self::Align(site) => own_lines::forms(site),
+            Self::Cpus(forms) => Ok(placed::on_cpus(forms)),
+            Self::Nodes(nodes) => Ok(placed::over_nodes(*nodes)),
+            Self::KeptMemory => Ok(vec![
+                Form::new("no page is given back and asked for again", tunables::keeps_memory()),
+                Form::new("each thread keeps more blocks", tunables::keeps_blocks()),
+            ]),
+            Self::Allocators(installed) => {
+                let form = |setting: &Setting| Form::new(&crate::says(setting), vec![setting.clone()]);
+                Ok(installed.iter().map(form).collect())
+            }
             Self::Variant { arguments, .. } => {
-                Ok(vec![Prepared { arguments: arguments.clone(), ..Prepared::default() }])
+                Ok(vec![Form { arguments: arguments.clone(), ..Form::default() }])
             }
         }
     }

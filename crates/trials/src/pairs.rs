@@ -4,9 +4,10 @@ use lab::rng::Rng;
 use lab::stats::median_interval;
 use units::{Estimate, student};
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pairs {
     seconds: Vec<[f64; 2]>,
+    failed: Option<String>,
 }
 
 impl Pairs {
@@ -16,6 +17,37 @@ impl Pairs {
 
     pub(crate) fn len(&self) -> usize {
         self.seconds.len()
+    }
+
+    /// A run with the change counts for nothing, and so does the change.
+    pub(crate) fn fail(&mut self, why: String) {
+        self.failed.get_or_insert(why);
+    }
+
+    pub(crate) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// The median of the logarithms of the ratios: to choose by, since one disturbed run moves it
+    /// little.
+    pub(crate) fn middle(&self) -> Option<f64> {
+        let logs = self.ratios();
+        (!logs.is_empty()).then(|| units::median(&logs))
+    }
+
+    /// The same, where it is larger than its error.
+    pub(crate) fn clear_mean(&self) -> Option<f64> {
+        self.logs().filter(|(mean, error, _)| mean > error).map(|(mean, ..)| mean)
+    }
+
+    /// The squares of how far the logarithms are from their mean, and the degrees of freedom.
+    pub(crate) fn squares(&self) -> Option<(f64, f64)> {
+        let (_, error, degrees) = self.logs()?;
+        Some((error.powi(2) * (degrees + 1.0) * degrees, degrees))
+    }
+
+    fn ratios(&self) -> Vec<f64> {
+        self.seconds.iter().map(|[without, with]| (without / with).ln()).collect()
     }
 
     /// How often as fast it is with the change: the mean over the pairs, and an interval that
@@ -37,7 +69,7 @@ impl Pairs {
 
     /// The mean of the logarithms of the ratios, its error, and the degrees of freedom.
     fn logs(&self) -> Option<(f64, f64, f64)> {
-        let logs: Vec<f64> = self.seconds.iter().map(|[without, with]| (without / with).ln()).collect();
+        let logs = self.ratios();
         let n = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / n;
         let degrees = n - 1.0;

@@ -27,6 +27,22 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Print what was found, for a script.",
             ),
         ],
+        "gleaner-speed" => &[
+            (
+                "gleaner speed -- ./join orders.txt",
+                "Find what makes it faster without its source, and keep it.",
+            ),
+            (
+                "gleaner speed --with 'small.txt' -- ./join orders.txt",
+                "Keep only what costs other arguments no time.",
+            ),
+            ("gleaner speed --show --as systemd -- ./join", "Show it as lines of a unit."),
+            ("gleaner speed --forget -- ./join", "Take it away again."),
+        ],
+        "gleaner-run" => &[
+            ("gleaner run -- ./join orders.txt", "Run it by what gleaner speed has kept for this build."),
+            ("gleaner run --recipe recipe.json -- ./join orders.txt", "Run it by a record of elsewhere."),
+        ],
         "gleaner-doctor" => &[
             ("gleaner doctor", "Show what works on this host."),
             ("gleaner doctor --record machine.tree", "Record this machine, to look at it elsewhere."),
@@ -204,6 +220,9 @@ const MACHINE: Entry = (
 const TWINS: Entry =
     ("~/.cache/gleaner/twins/", "Rewritten programs, kept from run to run; may be removed at any time.");
 
+const RECIPES: Entry =
+    ("~/.cache/gleaner/recipes/", "What gleaner speed has kept, by build id; --forget takes it away.");
+
 pub(super) fn files(verb: &str) -> &'static [Entry] {
     match verb {
         "gleaner" | "gleaner-harvest" => &[MACHINE, TWINS],
@@ -216,6 +235,7 @@ pub(super) fn files(verb: &str) -> &'static [Entry] {
             ("/tmp/gleaner-machine-*.json", "A record that could not be written to the requested place."),
         ],
         "gleaner-predict" => &[MACHINE],
+        "gleaner-speed" | "gleaner-run" => &[RECIPES],
         "gleaner-tour" => &[
             ("gleaner-tour/report.html", "The page: the story, and all records."),
             (
@@ -245,8 +265,10 @@ const OUTPUT: [Entry; 4] = [
 
 pub(super) fn environment(verb: &str) -> Vec<Entry> {
     let own: &[Entry] = match verb {
-        "gleaner" | "gleaner-harvest" | "gleaner-measure" | "gleaner-tour" => &[HOME, TMPDIR],
-        "gleaner-predict" => &[HOME],
+        "gleaner" | "gleaner-harvest" | "gleaner-measure" | "gleaner-speed" | "gleaner-tour" => {
+            &[HOME, TMPDIR]
+        }
+        "gleaner-predict" | "gleaner-run" => &[HOME],
         _ => &[],
     };
     own.iter().chain(&OUTPUT).copied().collect()

@@ -128,7 +128,7 @@ fn request(process: u32) -> Request {
         duration: None,
         window: None,
         finds_out: FindsOut { stacks: false, allocations: false, latencies: false },
-        output_to_error: false,
+        output: sampler::Output::AsItIs,
         inherited: lab::inherited::at_start(),
         caches: weights.caches,
         yield_cycles: Some(weights.yield_cycles),

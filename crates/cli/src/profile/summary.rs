@@ -385,7 +385,11 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     let faster = |trial: &&Trial| trial.faster.estimate().map_or(0.0, |times| times.lo);
     if let Some(best) = gained.max_by(|a, b| faster(a).total_cmp(&faster(b))) {
         let form = if best.form.is_empty() { String::new() } else { format!(": {}", best.form) };
-        return format!("keep what made it {} times as fast: {}{form}", best.faster.brief(), best.says);
+        return format!(
+            "'gleaner speed -- CMD' keeps what made it {} times as fast: {}{form}",
+            best.faster.brief(),
+            best.says
+        );
     }
     let (waits, stores) = (share(&summary.memory_bound), share(&summary.stores));
     let unknown = share(&summary.not_attributed);
@@ -417,7 +421,11 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
         .filter(|load| load.level != Level::Dirty)
         .filter_map(|load| load.harvestable.value())
         .sum();
-    let tried = if profile.trials.is_empty() { "; --try tries what needs no source" } else { "" };
+    let tried = if profile.trials.is_empty() {
+        "; gleaner speed tries what needs no source, and keeps it"
+    } else {
+        ""
+    };
     match record.map(Path::display) {
         None => format!("begin with {place}{tried}; -o profile.json keeps all loads and data"),
         Some(path) if harvestable >= HIGH => format!(

@@ -56,6 +56,7 @@ mod scavenger_libc;
 mod sharing;
 mod signals;
 mod smoke;
+mod speed;
 mod survey;
 mod switches;
 mod terminal;

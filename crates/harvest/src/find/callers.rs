@@ -5,12 +5,12 @@
 //! Such code: resolvers of indirect functions, constructors of a library marked `DF_1_INITFIRST`,
 //! and audit libraries.
 
-use crate::find::libraries::needed_by;
 use crate::find::library::LinkedLibrary;
 use image::Image;
 use image::elf::abi;
 use image::elf::relocations::dynamic_relocations;
 use image::elf::symbols::Symbols;
+use image::libraries::needed_by;
 use std::ffi::OsString;
 
 /// What libraries with indirect functions need, and of each, whose need it is: resolvers are asked

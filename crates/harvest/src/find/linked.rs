@@ -6,10 +6,10 @@
 //! there, too.
 
 use crate::find::callers::{behind_resolvers, is_audited, is_first};
-use crate::find::libraries::{asks_for, from_origin, needed_by, places_of};
 use crate::find::library::{LinkedLibrary, defines, read};
 use image::Image;
 use image::elf::abi;
+use image::libraries::{asks_for, from_origin, needed_by, places_of};
 use records::plan::Role;
 use std::ffi::OsStr;
 use std::io;

@@ -4,7 +4,6 @@ pub(crate) mod analysis_cache;
 pub(crate) mod callers;
 pub mod candidates;
 pub(crate) mod checksums;
-pub(crate) mod libraries;
 pub mod library;
 pub mod linked;
 pub mod names;

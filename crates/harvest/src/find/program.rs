@@ -4,10 +4,10 @@
 //! To add something that cannot be harvested: a variant of [`ProgramError`], a test in
 //! [`check_rights`], a case below.
 
-use crate::find::libraries::{self, Libraries};
 use crate::find::linked::{self, Chosen, Listing, NotListed};
 use crate::find::unfit;
 use image::Image;
+use image::libraries::{self, Libraries};
 use records::plan::Role;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

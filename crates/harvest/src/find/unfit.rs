@@ -2,9 +2,9 @@
 //!
 //! To add a kind: a case in [`why`].
 
-use super::libraries::asks_for;
 use image::Image;
 use image::elf::symbols::Symbols;
+use image::libraries::asks_for;
 
 /// Why this program can be no guest, as far as its file tells.
 pub(super) fn why(image: &Image<'_>, has_loader: bool) -> Option<&'static str> {

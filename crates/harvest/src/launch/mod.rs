@@ -46,7 +46,7 @@ pub use request::{After, Contract, Harvest, Homes, Module, Program, Scavenger, S
 pub use running::{Outcome, Running, ScavengerOutcome};
 pub use snapshot::{ScavengerNow, Snapshot};
 
-use crate::find::libraries;
+use image::libraries;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -1,6 +1,6 @@
 //! What is to be launched: a primary, its scavengers, and what holds for them.
 
-use crate::find::libraries::Libraries;
+use image::libraries::Libraries;
 use lab::inherited::Inherited;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -156,7 +156,7 @@ fn not_looked_at(file: &Path) -> (String, Option<String>) {
     const NAMED: usize = 3;
     let names = std::fs::read(file)
         .ok()
-        .and_then(|data| image::Image::parse(&data).ok().map(|image| crate::find::libraries::needed(&image)))
+        .and_then(|data| image::Image::parse(&data).ok().map(|image| image::libraries::needed(&image)))
         .unwrap_or_default();
     let more = match names.len().saturating_sub(NAMED) {
         0 => String::new(),

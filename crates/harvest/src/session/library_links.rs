@@ -7,11 +7,11 @@
 
 use super::participants::Participants;
 use super::rewritten_file::{RewrittenFile, entry};
-use crate::find::libraries::{self, Libraries};
 use crate::find::library::LinkedLibrary;
 use crate::find::linked::Chosen;
 use crate::find::program::Program;
 use crate::launch::Module;
+use image::libraries::{self, Libraries};
 use store::cache::Cache;
 
 use records::plan::Role;

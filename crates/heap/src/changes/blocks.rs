@@ -2,12 +2,11 @@
 //! as they are.
 
 use super::layout::{Page, asked, count, done};
-use super::mappings::Line;
+use super::mappings;
 use super::page::page;
 use super::sites::Addresses;
 use crate::arena::{ARENA, Arena};
 use crate::next::{self, call_next, next};
-use crate::sys::{nr, syscall};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -26,27 +25,7 @@ pub(super) fn begin(page: &Page) {
 
 /// Finds the sites in this process.
 fn look(page: &Page) {
-    const AT_FDCWD: usize = -100_isize as usize;
-    const O_CLOEXEC: usize = 0o2000000;
-    let path = c"/proc/self/maps".as_ptr() as usize;
-    // SAFETY: a string with its zero.
-    let file = unsafe { syscall(nr::OPENAT, [AT_FDCWD, path, O_CLOEXEC, 0, 0, 0]) };
-    let Ok(file) = usize::try_from(file) else { return };
-    let mut line = Line::new();
-    let mut buffer = [0_u8; 1024];
-    loop {
-        // SAFETY: the kernel writes at most the buffer.
-        let read = unsafe { syscall(nr::READ, [file, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]) };
-        let Some(bytes) = usize::try_from(read).ok().and_then(|read| buffer.get(..read)) else { break };
-        if bytes.is_empty() {
-            break;
-        }
-        for mapping in bytes.iter().filter_map(|&byte| line.byte(byte)) {
-            SITES.look(page, &mapping);
-        }
-    }
-    // SAFETY: the file was opened above.
-    unsafe { syscall(nr::CLOSE, [file, 0, 0, 0, 0, 0]) };
+    mappings::each(&mut |mapping| SITES.look(page, mapping));
     SITES.looked(page);
 }
 

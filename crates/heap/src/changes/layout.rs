@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "GLEANER_CHANGE";
 /// "GLCHANGE", and the version of this layout with it.
-pub const MAGIC: u64 = 0x474c_4348_414e_0001;
+pub const MAGIC: u64 = 0x474c_4348_414e_0002;
 pub const WORDS: usize = 512;
 pub const SITES: usize = 16;
 /// CPUs and nodes beyond these are not told.
@@ -24,6 +24,8 @@ pub(crate) mod asked {
     /// A bit for each node over which memory is spread; 0 for no such wish.
     pub(crate) const NODES: usize = 4;
     pub(crate) const HAS_CPUS: usize = 5;
+    /// Code lies on huge pages.
+    pub(crate) const MOVES_CODE: usize = 6;
     pub(crate) const CPUS: usize = 8;
     /// Four words each: see `Call`.
     pub(crate) const SITES: usize = 64;
@@ -37,6 +39,7 @@ pub(crate) mod done {
     pub(crate) const MAPPED: usize = 272;
     pub(crate) const MAPPED_BYTES: usize = 273;
     pub(crate) const PLACED: usize = 280;
+    pub(crate) const MOVED: usize = 288;
 }
 /// Counts end here.
 pub const MOST: u64 = 1024;
@@ -80,6 +83,7 @@ pub struct Asked {
     pub sites: [Site; SITES],
     pub site_count: usize,
     pub huge_up_to: u64,
+    pub moves_code: bool,
     pub nodes: u64,
     /// A bit for each CPU that threads may use, if not all.
     pub cpus: Option<[u64; CPUS / 64]>,
@@ -93,6 +97,7 @@ impl Asked {
         words[asked::ALIGNMENT] = self.alignment;
         words[asked::SITE_COUNT] = self.site_count.min(SITES) as u64;
         words[asked::HUGE_UP_TO] = self.huge_up_to;
+        words[asked::MOVES_CODE] = u64::from(self.moves_code);
         words[asked::NODES] = self.nodes;
         words[asked::HAS_CPUS] = u64::from(self.cpus.is_some());
         words[asked::CPUS..][..CPUS / 64].copy_from_slice(&self.cpus.unwrap_or_default());
@@ -115,6 +120,8 @@ pub struct Done {
     pub mapped_bytes: u64,
     /// Processes whose threads or memory were placed.
     pub placed: u64,
+    /// Pieces of code that were moved to huge pages.
+    pub moved: u64,
 }
 
 impl Done {
@@ -126,6 +133,7 @@ impl Done {
             mapped: words[done::MAPPED],
             mapped_bytes: words[done::MAPPED_BYTES],
             placed: words[done::PLACED],
+            moved: words[done::MOVED],
         }
     }
 }

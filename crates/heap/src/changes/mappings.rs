@@ -11,10 +11,13 @@ pub(crate) struct Mapping {
     pub(crate) offset: u64,
     /// The hash of the file's name, as `Call` has it.
     pub(crate) file: u64,
+    /// It can be executed and read, and not written to.
+    pub(crate) is_code: bool,
 }
 
 /// The fields of a line that count.
 const RANGE: u32 = 0;
+const ACCESS: u32 = 1;
 const OFFSET: u32 = 2;
 const PATH: u32 = 5;
 
@@ -22,6 +25,8 @@ const PATH: u32 = 5;
 pub(crate) struct Line {
     field: u32,
     was_space: bool,
+    /// And never written to.
+    is_read: bool,
     mapping: Mapping,
 }
 
@@ -30,7 +35,8 @@ impl Line {
         Self {
             field: RANGE,
             was_space: false,
-            mapping: Mapping { start: 0, end: 0, offset: 0, file: NO_NAME },
+            is_read: false,
+            mapping: Mapping { start: 0, end: 0, offset: 0, file: NO_NAME, is_code: false },
         }
     }
 
@@ -46,6 +52,9 @@ impl Line {
         match (self.field, byte) {
             (RANGE, b'-') => mapping.start = core::mem::take(&mut mapping.end),
             (RANGE, _) if !is_space => mapping.end = digit(mapping.end, byte),
+            (ACCESS, b'r') => self.is_read = true,
+            (ACCESS, b'w') => self.is_read = false,
+            (ACCESS, b'x') => mapping.is_code = self.is_read,
             (OFFSET, _) if !is_space => mapping.offset = digit(mapping.offset, byte),
             (PATH, b'/') => mapping.file = NO_NAME,
             (PATH, _) => mapping.file = with_byte(mapping.file, byte),
@@ -53,6 +62,33 @@ impl Line {
         }
         None
     }
+}
+
+/// Hands on each mapping of this process.
+#[cfg(all(freestanding, changes))]
+pub(super) fn each(take: &mut dyn FnMut(&Mapping)) {
+    use crate::sys::{nr, syscall};
+    const AT_FDCWD: usize = -100_isize as usize;
+    const O_CLOEXEC: usize = 0o2000000;
+    let path = c"/proc/self/maps".as_ptr() as usize;
+    // SAFETY: a string with its zero.
+    let file = unsafe { syscall(nr::OPENAT, [AT_FDCWD, path, O_CLOEXEC, 0, 0, 0]) };
+    let Ok(file) = usize::try_from(file) else { return };
+    let mut line = Line::new();
+    let mut buffer = [0_u8; 1024];
+    loop {
+        // SAFETY: the kernel writes at most the buffer.
+        let read = unsafe { syscall(nr::READ, [file, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]) };
+        let Some(bytes) = usize::try_from(read).ok().and_then(|read| buffer.get(..read)) else { break };
+        if bytes.is_empty() {
+            break;
+        }
+        for mapping in bytes.iter().filter_map(|&byte| line.byte(byte)) {
+            take(&mapping);
+        }
+    }
+    // SAFETY: the file was opened above.
+    unsafe { syscall(nr::CLOSE, [file, 0, 0, 0, 0, 0]) };
 }
 
 fn digit(value: u64, byte: u8) -> u64 {
@@ -72,8 +108,11 @@ mod tests {
         let mut line = Line::new();
         let found: Vec<Mapping> = text.bytes().filter_map(|byte| line.byte(byte)).collect();
         let file = Call::new(b"a b.so", 0).file;
-        assert_eq!(found[0], Mapping { start: 0x7f12000, end: 0x7f14000, offset: 0xa000, file });
-        assert_eq!((found[1].start, found[1].file), (0x7ffd000, NO_NAME));
+        assert_eq!(
+            found[0],
+            Mapping { start: 0x7f12000, end: 0x7f14000, offset: 0xa000, file, is_code: true }
+        );
+        assert_eq!((found[1].start, found[1].file, found[1].is_code), (0x7ffd000, NO_NAME, false));
         assert_eq!(found.len(), 3);
     }
 

@@ -9,6 +9,7 @@
 //! sites       allocation sites as addresses in this process; whether a call comes from one
 //! blocks      allocations at those sites, aligned and with space up to the next line
 //! pages       memory that the program maps itself, on huge pages
+//! code        code that is there when the program begins, on huge pages
 //! placement   CPUs that threads may use; nodes that memory is spread over
 //! interpose   the functions that programs call
 //! startup     the constructor
@@ -19,6 +20,8 @@
 
 #[cfg(all(freestanding, changes))]
 mod blocks;
+#[cfg(all(freestanding, changes))]
+mod code;
 #[cfg(all(freestanding, changes))]
 mod interpose;
 pub mod layout;

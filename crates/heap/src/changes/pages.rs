@@ -17,15 +17,15 @@ use crate::sys::{nr, syscall};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
-const HUGE: usize = 2 << 20;
+pub(super) const HUGE: usize = 2 << 20;
 const POOL: usize = 32 << 20;
 const PAGE: usize = 4096;
 /// Smaller pieces are buffers, of which huge pages would waste more than they help.
 const LEAST: usize = 64 << 10;
 
 const READ_AND_WRITE: i32 = 3;
-const PRIVATE: i32 = 2;
-const ANONYMOUS: i32 = 0x20;
+pub(super) const PRIVATE: i32 = 2;
+pub(super) const ANONYMOUS: i32 = 0x20;
 const NO_RESERVE: i32 = 0x4000;
 const NO_FILE: usize = -1_isize as usize;
 const ADVISE_HUGE: usize = 14;
@@ -72,7 +72,7 @@ fn counted(bytes: usize) {
 }
 
 /// A mapping at a multiple of huge pages; none if the kernel refuses, or gives no such pages.
-fn aligned(bytes: usize, flags: i32) -> Option<usize> {
+pub(super) fn aligned(bytes: usize, flags: i32) -> Option<usize> {
     let whole = bytes.checked_add(HUGE)?;
     // SAFETY: a new mapping, wherever the kernel likes.
     let got = unsafe { syscall(nr::MMAP, [0, whole, READ_AND_WRITE as usize, flags as usize, NO_FILE, 0]) };

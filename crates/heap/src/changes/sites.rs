@@ -118,7 +118,8 @@ mod tests {
         let (inner, outer) = (Call::new(b"lib.so", 0x1234), Call::new(b"p", 0x2000));
         let page = page(&[Site { inner, outer }]);
         let addresses = Addresses::new();
-        let mapping = |file, start, offset| Mapping { start, end: start + 0x1000, offset, file };
+        let mapping =
+            |file, start, offset| Mapping { start, end: start + 0x1000, offset, file, is_code: true };
         let stack = [7_u64, 0x40_1000, 9];
         // SAFETY: a stack pointer.
         let has = |of: u64| unsafe { addresses.has(of, stack.as_ptr() as u64) };
@@ -141,7 +142,10 @@ mod tests {
         let call = Call::new(b"p", 0x1010);
         let page = page(&[Site { inner: call, outer: call }]);
         let addresses = Addresses::new();
-        addresses.look(&page, &Mapping { start: 0x1000, end: 0x2000, offset: 0x1000, file: call.file });
+        addresses.look(
+            &page,
+            &Mapping { start: 0x1000, end: 0x2000, offset: 0x1000, file: call.file, is_code: true },
+        );
         addresses.looked(&page);
         // SAFETY: the stack is not looked at.
         assert!(unsafe { addresses.has(0x1010, 8) && !addresses.has(0x1011, 8) });

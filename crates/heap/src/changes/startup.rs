@@ -2,7 +2,7 @@
 //! the program runs as it would.
 
 use super::layout::{VARIABLE, count, done};
-use super::{blocks, page, pages, placement};
+use super::{blocks, code, page, pages, placement};
 use crate::environment;
 use crate::next;
 
@@ -15,6 +15,7 @@ extern "C" fn constructor(_argc: i32, _argv: *mut *mut u8, passed: *mut *mut u8)
     placement::begin(page);
     blocks::begin(page);
     pages::begin(page);
+    code::begin(page);
 }
 
 #[used]

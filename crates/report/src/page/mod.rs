@@ -139,6 +139,7 @@ fn heading(named: &Named) -> String {
         "machine" => "Machine",
         "profile" => "Profile",
         "plan" => "Plan of a harvest",
+        "recipe" => "Recipe",
         "reproduction" => "Reproduction",
         "run" => "Harvest",
         "tour" => "A program that waits for memory",

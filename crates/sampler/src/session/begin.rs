@@ -40,8 +40,8 @@ pub(crate) fn begin(
             };
             let environment = preload.map(Preload::environment);
             let environment = environment.as_deref();
-            let child = Child::start(words, environment, request.output_to_error, &request.inherited)
-                .map_err(not_started)?;
+            let child =
+                Child::start(words, environment, request.output, &request.inherited).map_err(not_started)?;
             let opened = method.open(request, &[child.pid])?;
             let running = child.go().map_err(not_started)?;
             Ok((Watched::Started(running), opened))

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 pub(crate) enum Expected {
     Aligned,
     Mapped,
+    CodeMoved,
     Placed,
 }
 
@@ -16,11 +17,11 @@ pub(crate) enum Expected {
 #[derive(Debug)]
 pub(crate) struct Page {
     path: PathBuf,
-    expected: Expected,
+    expected: Vec<Expected>,
 }
 
 impl Page {
-    pub(crate) fn new(path: PathBuf, expected: Expected) -> Self {
+    pub(crate) fn new(path: PathBuf, expected: Vec<Expected>) -> Self {
         Self { path, expected }
     }
 
@@ -37,13 +38,20 @@ impl Page {
                 "no library comes into the program: it is linked statically, or has more rights".to_owned(),
             );
         }
-        let (count, nothing) = match self.expected {
-            Expected::Aligned => {
-                (done.aligned, "nothing is allocated there by libc: has the program an allocator of its own?")
-            }
-            Expected::Mapped => (done.mapped, "the program maps no memory itself that is large enough"),
-            Expected::Placed => (done.placed, "the kernel refused it"),
-        };
-        (count == 0).then(|| nothing.to_owned())
+        self.expected.iter().find_map(|&expected| nothing_done(&done, expected)).map(str::to_owned)
     }
+}
+
+fn nothing_done(done: &Done, expected: Expected) -> Option<&'static str> {
+    let (count, nothing) = match expected {
+        Expected::Aligned => {
+            (done.aligned, "nothing is allocated there by libc: has the program an allocator of its own?")
+        }
+        Expected::Mapped => (done.mapped, "the program maps no memory itself that is large enough"),
+        Expected::CodeMoved => {
+            (done.moved, "no code of two megabytes and more lies together, or the kernel refused to move it")
+        }
+        Expected::Placed => (done.placed, "the kernel refused it"),
+    };
+    (count == 0).then_some(nothing)
 }

@@ -1,52 +1,115 @@
-//! The library that changes how a program gets its memory, brought into the program.
+//! The library that changes how a program gets its memory, and where its threads run: what it is
+//! asked, and the files that it comes with.
 
-use crate::page::{Expected, Page};
-use crate::prepared::Prepared;
-use heap::changes::layout::{Asked, VARIABLE};
+use super::own_lines;
+use super::page::{Expected, Page};
+use super::placed;
+use super::prepared::Start;
+use heap::changes::layout::{Asked, SITES, VARIABLE};
 use heap::library::CHANGES;
+use records::recipe::Setting;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
-/// What a run needs for the library to do what is asked.
-pub(crate) fn prepare(asked: &Asked, expected: Expected, says: String) -> Result<Prepared, String> {
-    let files = records::temporary_directory("gleaner-").map_err(|e| records::plain(&e))?;
-    // The program may run as another user.
-    fs::set_permissions(files.path(), PermissionsExt::from_mode(0o711)).map_err(|e| records::plain(&e))?;
-    let (library, path) = (files.path().join("libgleaner-changes.so"), files.path().join("page"));
-    let page: Vec<u8> = asked.words().iter().flat_map(|word| word.to_le_bytes()).collect();
-    let write = || {
-        fs::write(&library, CHANGES)?;
-        fs::set_permissions(&library, PermissionsExt::from_mode(0o755))?;
-        fs::write(&path, page)
-    };
-    write().map_err(|e| {
-        format!("{}: the library was not written: {}", files.path().display(), records::plain(&e))
-    })?;
-    let mut prepared = Prepared { says, ..Prepared::default() };
+/// What the library is asked, and what it must then have done; none where no setting needs it.
+fn asked(settings: &[Setting]) -> Option<(Asked, Vec<Expected>)> {
+    let (mut asked, mut expected) = (Asked::default(), Vec::new());
+    for setting in settings {
+        expected.push(match setting {
+            Setting::MappedOnHugePages { up_to } => {
+                asked.huge_up_to = asked.huge_up_to.max(*up_to);
+                Expected::Mapped
+            }
+            Setting::CodeOnHugePages => {
+                asked.moves_code = true;
+                Expected::CodeMoved
+            }
+            Setting::OwnLines { alignment, paths, .. } => {
+                let sites = own_lines::sites(paths);
+                let room = &mut asked.sites[asked.site_count..];
+                let taken = sites.len().min(room.len());
+                room[..taken].copy_from_slice(&sites[..taken]);
+                asked.site_count = (asked.site_count + taken).min(SITES);
+                asked.alignment = asked.alignment.max(*alignment);
+                Expected::Aligned
+            }
+            Setting::OnCpus { cpus, .. } => {
+                asked.cpus = Some(placed::mask(cpus));
+                Expected::Placed
+            }
+            Setting::OverNodes { nodes } => {
+                asked.nodes = *nodes;
+                Expected::Placed
+            }
+            Setting::Prefetch(_)
+            | Setting::MallocOnHugePages
+            | Setting::Tunable { .. }
+            | Setting::Allocator { .. } => continue,
+        });
+    }
+    (!expected.is_empty()).then_some((asked, expected))
+}
+
+fn library(directory: &Path) -> PathBuf {
+    directory.join("libgleaner-changes.so")
+}
+
+fn page_file(directory: &Path) -> PathBuf {
+    directory.join("page")
+}
+
+/// The library, and the page that asks it.
+pub(crate) fn write(settings: &[Setting], directory: &Path) -> Result<(), String> {
+    let Some((asked, _)) = asked(settings) else { return Ok(()) };
+    written(&asked, directory)
+        .map_err(|e| format!("{}: the library was not written: {}", directory.display(), records::plain(&e)))
+}
+
+fn written(asked: &Asked, directory: &Path) -> std::io::Result<()> {
+    let words: Vec<u8> = asked.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    fs::write(library(directory), CHANGES)?;
+    fs::set_permissions(library(directory), PermissionsExt::from_mode(0o755))?;
+    fs::write(page_file(directory), words)
+}
+
+/// Where the library says what it has done.
+pub(crate) fn page(settings: &[Setting], directory: &Path) -> Option<Page> {
+    asked(settings).map(|(_, expected)| Page::new(page_file(directory), expected))
+}
+
+pub(crate) fn start(settings: &[Setting], directory: &Path, start: &mut Start) {
+    if asked(settings).is_some() {
+        started(directory, start);
+    }
+}
+
+fn started(directory: &Path, start: &mut Start) {
     // In front of other libraries: one of them may be an allocator, to which ours passes on.
-    prepared.in_front("LD_PRELOAD", library.as_os_str());
-    prepared.environment.push((VARIABLE.into(), path.clone().into()));
+    start.in_front("LD_PRELOAD", library(directory).as_os_str());
+    start.set(VARIABLE, page_file(directory).into());
     // Else a program built with this sanitizer ends at once, since a library comes before it.
-    prepared.behind("ASAN_OPTIONS", "verify_asan_link_order=0".as_ref());
-    prepared.page = Some(Page::new(path, expected));
-    prepared.files = Some(files);
-    Ok(prepared)
+    start.behind("ASAN_OPTIONS", "verify_asan_link_order=0".as_ref());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Program;
+    use crate::program::Program;
+    use crate::settings::prepared::Prepared;
+
+    fn prepare(setting: Setting) -> Prepared {
+        crate::settings::prepare(&[setting], &Program::default()).unwrap()
+    }
 
     fn run(words: &[&str], prepared: &Prepared) {
         let program = Program { command: words.iter().map(Into::into).collect() };
-        assert_eq!(program.run(prepared).unwrap().failed, None);
+        assert_eq!(program.run(&prepared.start).unwrap().failed, None);
     }
 
     #[test]
     fn what_the_library_did_is_known() {
-        let asked = Asked { huge_up_to: 1 << 30, ..Asked::default() };
-        let prepared = prepare(&asked, Expected::Mapped, String::new()).unwrap();
+        let prepared = prepare(Setting::MappedOnHugePages { up_to: 1 << 30 });
         let page = prepared.page.as_ref().unwrap();
         assert!(page.did_nothing().unwrap().contains("linked statically"), "it has not run");
         run(&["true"], &prepared);
@@ -56,10 +119,8 @@ mod tests {
     #[test]
     fn threads_stay_where_they_are_put() {
         let own = lab::pin::allowed().unwrap();
-        let mut cpus = [0; 16];
-        cpus[own[0] / 64] |= 1 << (own[0] % 64);
-        let asked = Asked { cpus: Some(cpus), ..Asked::default() };
-        let prepared = prepare(&asked, Expected::Placed, String::new()).unwrap();
+        let cpus = vec![u32::try_from(own[0]).unwrap()];
+        let prepared = prepare(Setting::OnCpus { cpus, says: String::new() });
         let check = format!("grep -q 'Cpus_allowed_list:.{}$' /proc/self/status || kill -9 $$", own[0]);
         run(&["sh", "-c", &check], &prepared);
         assert_eq!(prepared.page.unwrap().did_nothing(), None);
@@ -128,11 +189,13 @@ int main(void) { puts(all() ? "wrong" : "right"); }
             asked.sites[asked.site_count] = heap::changes::layout::Site { inner: call, outer: call };
             asked.site_count += 1;
         }
-        let prepared = prepare(&asked, Expected::Aligned, String::new()).unwrap();
+        let mut start = Start::default();
+        written(&asked, folder.path()).unwrap();
+        started(folder.path(), &mut start);
         let mut command = std::process::Command::new(&file);
-        command.envs(prepared.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(start.environment.iter().map(|(name, value)| (name, value)));
         let output = command.output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "right\n");
-        assert_eq!(prepared.page.unwrap().did_nothing(), None);
+        assert_eq!(Page::new(page_file(folder.path()), vec![Expected::Aligned]).did_nothing(), None);
     }
 }

@@ -6,13 +6,13 @@
 //! itself asks for; where a library of the system asks for one whose name is found beside the
 //! program too, that one is taken. `DT_RPATH` is for all, as the list is.
 
-use image::Image;
+use crate::elf::Image;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// The loader's variable.
-pub(crate) const VARIABLE: &str = "LD_LIBRARY_PATH";
+pub const VARIABLE: &str = "LD_LIBRARY_PATH";
 
 /// Where libraries are looked for: those beside a program, made absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,8 @@ pub struct Libraries {
 
 /// The places, where there are such; an error where they cannot be written so that the loader takes
 /// them from the variable.
-pub(crate) fn beside(image: &Image<'_>, file: &Path) -> Result<Option<Libraries>, ()> {
+#[expect(clippy::result_unit_err, reason = "what cannot be written has no other reason")]
+pub fn beside(image: &Image<'_>, file: &Path) -> Result<Option<Libraries>, ()> {
     let Some((list, before)) = places(image) else { return Ok(None) };
     if !list.contains(&b'$') {
         return Ok(None);
@@ -41,7 +42,7 @@ pub(crate) fn beside(image: &Image<'_>, file: &Path) -> Result<Option<Libraries>
 }
 
 /// Whether the variable can name this directory.
-pub(crate) fn can_be_named(directory: &Path) -> bool {
+pub fn can_be_named(directory: &Path) -> bool {
     let bytes = directory.as_os_str().as_bytes();
     !bytes.contains(&b':') && !bytes.iter().any(|&byte| unwritable(byte))
 }
@@ -61,19 +62,19 @@ fn places<'i>(image: &Image<'i>) -> Option<(&'i [u8], bool)> {
 }
 
 /// The same, alone.
-pub(crate) fn places_of<'i>(image: &Image<'i>) -> Option<&'i [u8]> {
+pub fn places_of<'i>(image: &Image<'i>) -> Option<&'i [u8]> {
     places(image).map(|(list, _)| list)
 }
 
 impl Libraries {
     /// These, and first of all a directory, which [`can_be_named`].
-    pub(crate) fn with_first(others: Option<Self>, directory: &Path) -> Self {
+    pub fn with_first(others: Option<Self>, directory: &Path) -> Self {
         let first = directory.as_os_str().as_bytes().to_vec();
         Self { first: Some(first), ..others.unwrap_or_default() }
     }
 
     /// The variable for the loader, beside what the user has there.
-    pub(crate) fn with(&self, users: Option<&OsStr>) -> OsString {
+    pub fn with(&self, users: Option<&OsStr>) -> OsString {
         let users = users.map(OsStr::as_bytes);
         let (places, first) = (Some(&self.places[..]), self.first.as_deref());
         let parts = if self.before { [first, places, users] } else { [first, users, places] };
@@ -84,7 +85,7 @@ impl Libraries {
 }
 
 /// The names of the libraries that a program is linked to, but for libc's.
-pub(crate) fn needed(image: &Image<'_>) -> Vec<String> {
+pub fn needed(image: &Image<'_>) -> Vec<String> {
     const LIBCS: [&str; 7] = ["libc.", "libm.", "libpthread.", "libdl.", "librt.", "ld-linux", "ld-musl"];
     let mut names = needed_by(image);
     names.retain(|name| !LIBCS.iter().any(|libcs| name.starts_with(libcs)));
@@ -92,7 +93,7 @@ pub(crate) fn needed(image: &Image<'_>) -> Vec<String> {
 }
 
 /// The names of all libraries that a file asks for.
-pub(crate) fn needed_by(image: &Image<'_>) -> Vec<String> {
+pub fn needed_by(image: &Image<'_>) -> Vec<String> {
     const DT_NEEDED: u64 = 1;
     image
         .dynamic()
@@ -102,7 +103,7 @@ pub(crate) fn needed_by(image: &Image<'_>) -> Vec<String> {
 }
 
 /// Whether a file may call a function of this name: whether that is among its dynamic strings.
-pub(crate) fn asks_for(image: &Image<'_>, name: &[u8]) -> bool {
+pub fn asks_for(image: &Image<'_>, name: &[u8]) -> bool {
     const DT_STRTAB: u64 = 5;
     const DT_STRSZ: u64 = 10;
     let strings = || {
@@ -124,7 +125,7 @@ fn string<'i>(image: &Image<'i>, offset: u64) -> Option<&'i [u8]> {
 }
 
 /// Places as a file has them that lies there.
-pub(crate) fn from_origin(places: &[u8], origin: &[u8]) -> Vec<u8> {
+pub fn from_origin(places: &[u8], origin: &[u8]) -> Vec<u8> {
     replaced(&replaced(places, b"${ORIGIN}", origin), b"$ORIGIN", origin)
 }
 

@@ -3,12 +3,11 @@
 //! That parts what threads use only where the parts are allocations, or lie in one allocation at
 //! multiples of a line. Elsewhere the program itself must pad, and nothing is tried.
 
-use crate::page::Expected;
-use crate::preloaded;
-use crate::prepared::Prepared;
-use heap::changes::layout::{Asked, Call, SITES, Site};
+use crate::settings::form::Form;
+use heap::changes::layout::{Call, SITES, Site};
 use image::Image;
 use records::profile::{CodeAddress, FindingKind, LinePart, Profile, SharedLine, Sharing};
+use records::recipe::Setting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use units::Svma;
@@ -76,20 +75,23 @@ fn in_vain(lines: &[SharedLine], object: &str) -> Option<String> {
 }
 
 /// The forms of it.
-pub(crate) fn prepare(aligned: &Aligned) -> Result<Vec<Prepared>, String> {
+pub(crate) fn forms(aligned: &Aligned) -> Result<Vec<Form>, String> {
     if let Some(why) = &aligned.in_vain {
         return Err(why.clone());
     }
-    let sites: Vec<Site> = aligned.paths.iter().filter_map(|path| site(path)).take(SITES).collect();
-    if sites.is_empty() {
+    if sites(&aligned.paths).is_empty() {
         return Err("the code that allocates it is in no file that can be read".to_owned());
     }
     let form = |alignment: u64| {
-        let mut asked = Asked { alignment, site_count: sites.len(), ..Asked::default() };
-        asked.sites[..sites.len()].copy_from_slice(&sites);
-        preloaded::prepare(&asked, Expected::Aligned, format!("{alignment} bytes"))
+        let (object, paths) = (aligned.object.clone(), aligned.paths.clone());
+        Form::new(&format!("{alignment} bytes"), vec![Setting::OwnLines { object, alignment, paths }])
     };
-    ALIGNMENTS.into_iter().map(form).collect()
+    Ok(ALIGNMENTS.into_iter().map(form).collect())
+}
+
+/// The paths that can be found again.
+pub(crate) fn sites(paths: &[Vec<CodeAddress>]) -> Vec<Site> {
+    paths.iter().filter_map(|path| site(path)).take(SITES).collect()
 }
 
 /// A path of calls as the library finds it again.

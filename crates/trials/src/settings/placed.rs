@@ -1,11 +1,10 @@
 //! Other CPUs for a program's threads, where these disturb one another, and memory spread over
 //! nodes.
 
-use crate::page::Expected;
-use crate::preloaded;
-use crate::prepared::Prepared;
-use heap::changes::layout::{Asked, CPUS};
+use crate::settings::form::Form;
+use heap::changes::layout::CPUS;
 use records::host::Host;
+use records::recipe::Setting;
 use std::collections::BTreeSet;
 
 /// CPUs that threads may use.
@@ -49,20 +48,24 @@ pub(crate) fn nodes(host: &Host) -> Option<u64> {
     (nodes.len() > 1).then(|| nodes.iter().fold(0, |bits, node| bits | 1 << node))
 }
 
-pub(crate) fn on_cpus(forms: &[Cpus]) -> Result<Vec<Prepared>, String> {
+pub(crate) fn on_cpus(forms: &[Cpus]) -> Vec<Form> {
     let form = |form: &Cpus| {
-        let mut cpus = [0; CPUS / 64];
-        for &cpu in &form.cpus {
-            cpus[cpu as usize / 64] |= 1_u64 << (cpu % 64);
-        }
-        let asked = Asked { cpus: Some(cpus), ..Asked::default() };
-        preloaded::prepare(&asked, Expected::Placed, form.says.clone())
+        let setting = Setting::OnCpus { cpus: form.cpus.clone(), says: form.says.clone() };
+        Form::new(&form.says, vec![setting])
     };
     forms.iter().map(form).collect()
 }
 
-pub(crate) fn over_nodes(nodes: u64) -> Result<Vec<Prepared>, String> {
-    let asked = Asked { nodes, ..Asked::default() };
+/// CPUs as the library takes them.
+pub(crate) fn mask(cpus: &[u32]) -> [u64; CPUS / 64] {
+    let mut mask = [0; CPUS / 64];
+    for &cpu in cpus.iter().filter(|&&cpu| (cpu as usize) < CPUS) {
+        mask[cpu as usize / 64] |= 1_u64 << (cpu % 64);
+    }
+    mask
+}
+
+pub(crate) fn over_nodes(nodes: u64) -> Vec<Form> {
     let says = format!("pages in turn over {} nodes", nodes.count_ones());
-    preloaded::prepare(&asked, Expected::Placed, says).map(|prepared| vec![prepared])
+    vec![Form::new(&says, vec![Setting::OverNodes { nodes }])]
 }
