@@ -134,13 +134,20 @@ fn is_arithmetic(insn: &Instruction, scratch: Register) -> bool {
         | Mnemonic::Shl
         | Mnemonic::Shr
         | Mnemonic::Sar
+        | Mnemonic::Rol
+        | Mnemonic::Ror
         | Mnemonic::Add
         | Mnemonic::Sub
-        | Mnemonic::And => !touches,
+        | Mnemonic::And
+        | Mnemonic::Or
+        | Mnemonic::Xor
+        | Mnemonic::Crc32 => !touches,
+        // With one operand it writes two registers.
+        Mnemonic::Imul => !touches && insn.op_count() > 1,
         _ => false,
     };
     is_listed
-        && insn.op_count() == 2
+        && (insn.op_count() == 2 || insn.mnemonic() == Mnemonic::Imul)
         && insn.op0_kind() == OpKind::Register
         && insn.op0_register().is_gpr()
         && insn.op0_register().full_register() == scratch
@@ -237,7 +244,8 @@ mod tests {
             less.remove(left_out);
             assert_eq!(length(&less, &load()), None, "{left_out}");
         }
-        let others: [&[u8]; 5] = [
+        let others: [&[u8]; 6] = [
+            &[0x48, 0xf7, 0xea, 0x90], // imul rdx
             &[0x48, 0x8b, 0x52, 0],    // mov rdx, [rdx]
             &[0x48, 0xf7, 0xf2, 0x90], // div rdx
             &[0x48, 0x89, 0xd1, 0x90], // mov rcx, rdx

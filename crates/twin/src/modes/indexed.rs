@@ -24,9 +24,9 @@ use iced_x86::{
 use image::code::regs::{RSP, RegSet};
 
 /// Instructions between the two loads, at most.
-const NEAR: usize = 24;
-/// What the program makes of an index takes no more than this.
-const MOST_MADE: usize = 4;
+const NEAR: usize = 32;
+/// What the program makes of an index takes no more than this: a hash is a handful.
+const MOST_MADE: usize = 12;
 const PAGE: i64 = 4096;
 /// Steps that reach further in a page would leave it too often.
 const FARTHEST: i64 = 2048;
@@ -141,10 +141,25 @@ fn source(instruction: &Instruction, to: Register) -> Option<Register> {
         Mnemonic::Mov | Mnemonic::Movsxd if is_register(1) && wide(instruction.op1_register()) => {
             Some(instruction.op1_register().full_register())
         }
-        Mnemonic::Shl | Mnemonic::Sar | Mnemonic::Shr | Mnemonic::Add | Mnemonic::Sub | Mnemonic::And
+        Mnemonic::Shl
+        | Mnemonic::Sar
+        | Mnemonic::Shr
+        | Mnemonic::Rol
+        | Mnemonic::Ror
+        | Mnemonic::Add
+        | Mnemonic::Sub
+        | Mnemonic::And
+        | Mnemonic::Or
+        | Mnemonic::Xor
+        | Mnemonic::Imul
+        | Mnemonic::Crc32
             if instruction.op_count() == 2 && !is_memory(instruction) && !is_cl(instruction) =>
         {
             Some(to)
+        }
+        // A product with a constant, in another register.
+        Mnemonic::Imul if instruction.op_count() == 3 && is_register(1) => {
+            Some(instruction.op1_register().full_register())
         }
         Mnemonic::Lea => {
             let (base, index) = (instruction.memory_base(), instruction.memory_index());
@@ -411,6 +426,31 @@ mod tests {
         ];
         assert_eq!((&*code[2], &code[4..]), ("cmp eax,20h", &expected.map(str::to_owned)[..]));
         assert!(code[3].starts_with("jb short"), "{code:?}");
+    }
+
+    #[test]
+    fn a_hash_of_the_index_is_made() {
+        let code = before(7, RegSet::EMPTY, 16, |code| {
+            code.mov(edx, dword_ptr(rsi)).unwrap();
+            code.mov(rcx, rdx).unwrap();
+            code.imul_2(rdx, r9).unwrap();
+            code.shr(rdx, 20).unwrap();
+            code.xor(rdx, r10).unwrap();
+            code.and(rdx, rdi).unwrap();
+            code.imul_3(rax, rdx, 24).unwrap();
+            code.cmp(ecx, dword_ptr(r8 + rax)).unwrap();
+            code.add(rsi, 4).unwrap();
+        });
+        let expected = [
+            "mov edx,[rsi+40h]",
+            "imul rdx,r9",
+            "shr rdx,14h",
+            "xor rdx,r10",
+            "and rdx,rdi",
+            "imul rdx,18h",
+            "prefetcht0 [r8+rdx]",
+        ];
+        assert_eq!(code.unwrap()[4..], expected.map(str::to_owned));
     }
 
     #[test]
