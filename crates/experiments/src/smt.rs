@@ -99,7 +99,10 @@ fn sizes(caches: &[Bytes], steps: u32, most: u64) -> Vec<Bytes> {
 mod tests {
     use super::*;
     use crate::crews::tests::big_host;
-    use records::host::Fact;
+    use crate::session::Request;
+    use records::host::{Cpu, CpuList, Fact};
+    use records::machine::Effort;
+    use units::Quantity;
 
     #[test]
     fn the_sibling_is_the_other_hyperthread_of_the_core() {
@@ -111,6 +114,39 @@ mod tests {
         assert!(refused.not_possible && refused.why.contains("only hyperthread"), "{refused:?}");
         host.cpus[3].siblings = Fact::unknown("no /sys");
         assert!(sibling(&host, 3).unwrap_err().why.contains("does not say"));
+    }
+
+    /// On two CPUs that may be none: what is run is the same.
+    #[test]
+    fn a_host_with_siblings_gets_points_of_both() {
+        let allowed = lab::pin::allowed().unwrap();
+        if lab::tsc::usable().is_err() || allowed.len() < 2 {
+            return;
+        }
+        let mut host = big_host();
+        let pair: CpuList = allowed[..2].iter().map(|&cpu| cpu as u32).collect();
+        host.topology.online = Fact::Known(pair.clone());
+        let one = host.cpus[0].clone();
+        host.cpus =
+            pair.iter().map(|id| Cpu { id, siblings: Fact::Known(pair.clone()), ..one.clone() }).collect();
+        let request = Request {
+            experiments: vec![&ENTRY],
+            effort: Effort::Quick,
+            seconds: Some(0.5),
+            cpu: allowed[0],
+            seed: 1,
+            max_memory: Bytes::mib(64),
+            stop: lab::stop::Stop::never(),
+        };
+        let machine = crate::measure(&request, &host, &mut units::Silent).unwrap();
+        let outcome = machine.experiments.smt.unwrap();
+        // Counters that disagree, or a limit of this host.
+        let Some(result) = outcome.result else { return assert!(outcome.why.is_some()) };
+        assert_eq!(result.cpus.map(|cpu| cpu as usize), allowed[..2]);
+        assert!(result.points.len() >= 5 && result.points.windows(2).all(|p| p[0].size < p[1].size));
+        let resolved = result.points.iter().filter(|p| p.slowdown.value().is_some()).count();
+        let told = |p: &SiblingPoint| matches!(&p.slowdown, Quantity::Unresolved { unresolved } if !unresolved.is_empty());
+        assert_eq!(resolved + result.points.iter().filter(|p| told(p)).count(), result.points.len());
     }
 
     #[test]
