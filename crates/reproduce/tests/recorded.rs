@@ -2,6 +2,7 @@
 
 use gleaner_reproduce::{Evidence, curves, judge, ledger, tables};
 use records::machine::Machine;
+use records::reproduction::ClaimRow;
 use std::io::Read as _;
 
 fn recorded() -> Machine {
@@ -79,7 +80,8 @@ fn tables_of_documents_have_rows_of_the_recorded_machine() {
     // Huge pages, with and without walks, and small ones; a guest with one node has no others.
     let cases = here(0);
     assert_eq!(cases.len(), 3, "{cases:?}");
-    assert!(cases.iter().all(|row| row.cells.iter().all(|cell| cell.value().is_some())), "{cases:?}");
+    let figures = |row: &ClaimRow| row.cells.iter().filter(|cell| cell.value().is_some()).count();
+    assert!(cases.iter().map(|row| figures(row)).eq([3, 4, 4]), "the first has no overhead: {cases:?}");
     assert!(printed[0].1.note.as_ref().unwrap().contains("a second NUMA node"));
     let rates: Vec<f64> = here(1).iter().filter_map(|row| row.cells[0].value()).collect();
     assert!(rates.len() >= 2 && rates.windows(2).all(|pair| pair[0] >= pair[1]), "{rates:?}");

@@ -90,9 +90,12 @@ fn or_none(quantity: Option<&Quantity>) -> Quantity {
     quantity.cloned().unwrap_or_else(nothing)
 }
 
-/// Over the first case, in cycles.
+/// Over the first case, in cycles; that one has none.
 fn overhead(one: Option<&Quantity>, first: Option<&Quantity>) -> Quantity {
     let (Some(one), Some(first)) = (one, first) else { return nothing() };
+    if std::ptr::eq(one, first) {
+        return nothing();
+    }
     match combined(one, first, Estimate::minus) {
         Ok(Quantity::Resolved { value, lo, hi, basis, disturbed, .. }) => {
             Quantity::Resolved { value, lo, hi, unit: Unit::Cycles, basis, disturbed }

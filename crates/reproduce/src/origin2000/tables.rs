@@ -2,12 +2,12 @@
 //! table 1.
 
 use super::figures::fit;
-use crate::evidence::{Evidence, combined, resolved, result};
+use crate::evidence::{Evidence, combined, not_identifiable, ratio, resolved, result};
 use crate::missing::Missing;
 use crate::tables::{here, nothing, paper};
 use records::machine::NodePair;
 use records::reproduction::ClaimTable;
-use units::{Estimate, Quantity, Unit, middle_sorted};
+use units::{Bytes, Estimate, Quantity, Unit, middle_sorted};
 
 const DOUBLE_BYTES: f64 = 8.0;
 
@@ -22,39 +22,61 @@ const MEGAFLOPS: [(&str, f64); 6] = [
 ];
 
 /// Sign changes of doubles a microsecond, by the level that the doubles come from. As there, a
-/// level's cost is without that of the first one, which is the program's own.
+/// level's cost is without that of the first one, which is the program's own. There a window costs
+/// nothing beyond its lines; here it does, and short windows are slower than long runs.
 pub(super) fn megaflops(evidence: &Evidence<'_>) -> Result<ClaimTable, Missing> {
     let fit = fit(evidence)?;
     let windows = result("windows", evidence.machine()?.experiments.windows.as_ref())?;
     let doubles = windows.line.0 as f64 / DOUBLE_BYTES;
-    let mut rows: Vec<_> = MEGAFLOPS
-        .iter()
-        .map(|&(name, value)| paper(name, &[(Some((value, value)), Unit::Count), (None, Unit::Nanos)]))
-        .collect();
-    let first = fit.levels.first().map(|level| level.cost.clone());
-    let first = first.unwrap_or_else(nothing);
-    let mut begin = fit.levels.first().map(|level| &level.size);
-    for (number, level) in fit.levels.iter().enumerate().skip(1) {
-        let waits = combined(&level.cost, &first, Estimate::minus).and_then(|q| resolved(&q).map(|(e, _)| e));
-        let (rate, time) = match waits {
-            Ok(waits) => (rate(waits, doubles), Quantity::modelled(waits, Unit::Nanos)),
-            Err(_) => (nothing(), nothing()),
+    let lines = WINDOW / windows.line.0 as f64;
+    let of_paper = |&(name, value): &(&str, f64)| {
+        let rate = (Some((value, value)), Unit::Count);
+        paper(name, &[rate, rate, (None, Unit::Nanos)])
+    };
+    let mut rows: Vec<_> = MEGAFLOPS.iter().map(of_paper).collect();
+    let Some((first, others)) = fit.levels.split_first() else {
+        return not_identifiable("the fit has no levels");
+    };
+    let mut begin = &first.size;
+    for (number, level) in others.iter().enumerate() {
+        let line = over(&level.cost, &first.cost);
+        let window = match (line, level.per_window.as_ref().zip(first.per_window.as_ref())) {
+            (Some(line), Some((fixed, own))) => over(fixed, own).map(|fixed| sum(fixed, line.scaled(lines))),
+            _ => None,
         };
-        let from = begin
-            .and_then(Quantity::value)
-            .map_or_else(String::new, |size| format!(", beyond {}", units::Bytes(size as u64)));
-        rows.push(here(format!("level {}{from}", number + 1), vec![rate, time]));
-        begin = Some(&level.size);
+        let from = begin.value().map_or_else(String::new, |size| format!(", beyond {}", Bytes(size as u64)));
+        let cells = vec![
+            line.map_or_else(nothing, |line| rate(line, doubles)),
+            window.map_or_else(nothing, |window| rate(window, lines * doubles)),
+            line.map_or_else(nothing, |line| Quantity::modelled(line, Unit::Nanos)),
+        ];
+        rows.push(here(format!("level {}{from}", number + 2), cells));
+        begin = &level.size;
     }
+    let columns = ["MFLOPS in long runs", "in windows of 4 KiB", "time of a line in long runs"];
     Ok(ClaimTable {
         id: "mflops".to_owned(),
         title: "Sign changes a microsecond (MFLOPS), where nothing but waiting for data takes time"
             .to_owned(),
         place: "table 2".to_owned(),
-        columns: ["MFLOPS", "time of a line"].map(str::to_owned).to_vec(),
+        columns: columns.map(str::to_owned).to_vec(),
         rows,
         note: Some(format!("levels here are those of the fit to windows on {} pages", fit.pages)),
     })
+}
+
+/// The document's longest window.
+const WINDOW: f64 = 4096.0;
+
+fn over(level: &Quantity, first: &Quantity) -> Option<Estimate> {
+    resolved(&combined(level, first, Estimate::minus).ok()?).ok().map(|(estimate, _)| estimate)
+}
+
+/// Half widths add in quadrature.
+fn sum(a: Estimate, b: Estimate) -> Estimate {
+    let value = a.value + b.value;
+    let below = (a.value - a.lo).hypot(b.value - b.lo);
+    Estimate::new(value, value - below, value + (a.hi - a.value).hypot(b.hi - b.value))
 }
 
 /// None where the level may cost no more than the first.
@@ -94,7 +116,7 @@ pub(super) fn hops(evidence: &Evidence<'_>) -> Result<ClaimTable, Missing> {
             let local = from_here.iter().find(|pair| pair.to == numa.local).map(|pair| &pair.latency.ns);
             for (distance, pairs) in by_distance(&from_here) {
                 let latency = pooled(&pairs);
-                let over = local.and_then(|local| crate::evidence::ratio(&latency, local).ok());
+                let over = local.and_then(|local| ratio(&latency, local).ok());
                 let nodes: Vec<String> = pairs.iter().map(|pair| pair.to.to_string()).collect();
                 let name = format!("distance {distance} (node {})", nodes.join(", "));
                 rows.push(here(name, vec![latency, over.unwrap_or_else(nothing)]));
@@ -144,7 +166,7 @@ mod tests {
     use super::*;
     use records::host::{Fact, Node};
     use records::machine::{Machine, Numa, Outcome, Status};
-    use units::{Bytes, Latency};
+    use units::Latency;
 
     fn nanos(value: f64) -> Latency {
         let e = Estimate::new(value, value - 1.0, value + 1.0);
@@ -210,6 +232,10 @@ mod tests {
     fn rates_are_those_of_table_2() {
         // The SL cache: 53 ns for 32 bytes.
         assert!((rate(Estimate::exact(53.0), 4.0).value().unwrap() - 75.5).abs() < 0.05);
+        assert_eq!(
+            sum(Estimate::new(3.0, 0.0, 6.0), Estimate::new(5.0, 1.0, 9.0)),
+            Estimate::new(8.0, 3.0, 13.0)
+        );
         let home = Estimate::exact(4.0 * 53.0 + HOPS[0].1);
         assert!((rate(home, 16.0).value().unwrap() - 20.3).abs() < 0.05);
         assert_eq!(rate(Estimate::new(1.0, -0.1, 2.0), 8.0).value(), None);
