@@ -16,6 +16,8 @@ mod console;
 mod cpu;
 mod csv;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod export;
 mod failure;
 mod figures;

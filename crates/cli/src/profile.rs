@@ -23,6 +23,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{kept_records, machine_record};
+use units::Bytes;
 
 /// Find the loads that a program waits for, and the data that they read
 ///
@@ -118,6 +119,11 @@ struct LeftOut {
     #[arg(long)]
     no_allocations: bool,
 
+    /// Leave out where memory is allocated in pieces smaller than this, for example 1K [default: as
+    /// many of all sizes are told as the budget allows]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["no_allocations", "perf_data"])]
+    objects_from: Option<Bytes>,
+
     /// Leave out how long loads take: no breakpoints are set
     #[arg(long)]
     no_probes: bool,
@@ -182,6 +188,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         finds_out: FindsOut {
             stacks: !args.left_out.no_stacks,
             allocations: !args.left_out.no_allocations,
+            allocations_from: args.left_out.objects_from.unwrap_or_default(),
             latencies: !args.left_out.no_probes,
         },
         output: if console.json() { Output::ToError } else { Output::AsItIs },
@@ -227,7 +234,7 @@ pub(crate) fn of_command(command: &[OsString], host: &Host, stop: Stop) -> anyho
         budget: 0.03,
         duration: None,
         window: None,
-        finds_out: FindsOut { stacks: true, allocations: true, latencies: true },
+        finds_out: FindsOut { stacks: true, allocations: true, allocations_from: Bytes(0), latencies: true },
         output: Output::Nowhere,
         inherited: lab::inherited::at_start(),
         caches: weights.caches,

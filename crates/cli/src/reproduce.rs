@@ -120,6 +120,7 @@ fn tested(document: &'static Ledger, args: &ReproduceArgs, console: &Console) ->
         interrupted,
         claims: ::reproduce::judge(document.claims, &evidence),
         curves: ::reproduce::curves(document, &evidence),
+        tables: ::reproduce::tables(document, &evidence),
     });
     let kept = args.output.as_deref().map_or(Ok(()), |path| save::record(path, &record));
     let busy = summary::busy(&machine).unwrap_or_default();

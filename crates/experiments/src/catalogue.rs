@@ -3,8 +3,8 @@
 //! To add one: its module declares `pub(crate) const ENTRY: Entry`, and [`ALL`] lists it.
 
 use crate::{
-    bandwidth, c2c, clock, costs, latency, mlp, numa, prefetch, probe, rob, stride, threads, tlb, windows,
-    yields,
+    bandwidth, c2c, clock, costs, latency, mlp, numa, prefetch, probe, rob, smt, stride, threads, tlb,
+    windows, yields,
 };
 use records::machine::{Ending, Experiments};
 
@@ -21,6 +21,7 @@ pub const ALL: &[Entry] = &[
     prefetch::ENTRY,
     numa::ENTRY,
     threads::ENTRY,
+    smt::ENTRY,
     bandwidth::ENTRY,
     windows::ENTRY,
     c2c::ENTRY,

@@ -30,6 +30,7 @@ mod probe;
 mod resample;
 mod rob;
 mod session;
+mod smt;
 mod stride;
 mod threads;
 mod time_budget;

@@ -5,7 +5,8 @@
 //! The kernel is asked where the pages lie before a placement is believed. Each placement gets two
 //! figures: the latency of one chain of loads, and the time of a load when many chains run at once.
 //! An interconnect adds more to the first than to the second, since it carries many lines at a
-//! time; the ratio says how many misses were under way. Then every node with CPUs is measured
+//! time; the ratio says how many misses were under way. Bursts of N accesses give the effective
+//! parallelism as the mlp experiment defines it. Then every node with CPUs is measured
 //! against every node with memory.
 
 use crate::context::{Context, Refused};
@@ -13,6 +14,7 @@ use crate::crews;
 use crate::effort::ByEffort;
 use crate::entry::{Entry, outcome_of};
 use crate::latency::{load_chase, main_pages};
+use crate::mlp;
 use kernels::{Spec, StreamOp};
 use lab::arena::{Arena, Placement};
 use lab::campaign::Block;
@@ -42,7 +44,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "numa",
     about: "memory placed on this node, on others, on all: latency and parallelism",
     needs: Some("two NUMA nodes with memory"),
-    seconds: ByEffort { quick: 2.0, normal: 10.0, thorough: 40.0 },
+    seconds: ByEffort { quick: 2.5, normal: 14.0, thorough: 55.0 },
     run: |ctx, machine| machine.experiments.numa = Some(outcome_of(ctx, machine, run)),
     part: |all, name| Some(all.numa.as_ref()?.ending(name)),
 };
@@ -202,7 +204,7 @@ fn placements(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<Place
         let nodes = NodeSupply::of(p.chain.clone());
         rigs.push(Box::new(SideBySideRig::new(parallel.clone(), nodes).per_step()));
     }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.4);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.3);
     let mut results = Vec::new();
     for (p, pair) in placed.iter().zip(gathered.series.chunks(2)) {
         let (latency, parallel) = (ctx.latency(&pair[0]), ctx.latency(&pair[1]));
@@ -215,7 +217,17 @@ fn placements(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<Place
             latency,
             parallel,
             chains: PARALLEL_CHAINS,
+            bursts: Vec::new(),
+            effective: None,
         });
+    }
+    let share = 0.25 / placed.len().max(1) as f64;
+    for (p, result) in placed.iter().zip(&mut results) {
+        if ctx.stop.asked() {
+            break;
+        }
+        let (bursts, effective) = mlp::bursts_on(ctx, &NodeSupply::of(p.chain.clone()), share)?;
+        (result.bursts, result.effective) = (bursts, Some(effective));
     }
     Ok(results)
 }
@@ -267,7 +279,7 @@ fn matrix(ctx: &mut Context<'_>, placed: &[PlacedChain]) -> Result<Vec<NodePair>
             }
         }
     }
-    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.4);
+    let gathered = ctx.measure(rigs, block(ctx), ctx.pick(9, 31, 81), 0.3);
     let hertz = ctx.tsc.value;
     let mut pairs = Vec::new();
     for ((from, cpu, to), series) in asked.into_iter().zip(gathered.series.chunks(2)) {

@@ -49,6 +49,8 @@ const THOROUGH: &[WindowShape] = &[
     vector(1 << 10),
     vector(4 << 10),
 ];
+/// The largest area as published.
+const PUBLISHED_END: Bytes = Bytes::gib(8);
 /// On base pages, where TLBs end sooner.
 const SMALL_PAGES: &[WindowShape] = &[scalar(1 << 10), scalar(4 << 10)];
 
@@ -62,7 +64,7 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Windows, Refused> {
-    let largest = latency::largest(ctx);
+    let largest = largest(ctx);
     let main = latency::main_pages(ctx);
     let mut passes = vec![(main, ctx.pick(QUICK, NORMAL, THOROUGH))];
     if main != PageKind::Small && !ctx.is_quick() {
@@ -80,6 +82,13 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Windows, Refused> {
         curves.extend(gather(ctx, shapes, pages, largest, 0.9 * part(shapes.len()))?);
     }
     Ok(Windows { line: Bytes(ctx.line()), curves })
+}
+
+/// What no cache holds; thorough runs go on to the published end, if half of the memory for areas
+/// is as much.
+fn largest(ctx: &Context<'_>) -> Bytes {
+    let beyond_caches = latency::largest(ctx);
+    ctx.pick(beyond_caches, beyond_caches, beyond_caches.max(PUBLISHED_END.min(Bytes(ctx.max_memory.0 / 2))))
 }
 
 fn gather(
@@ -156,6 +165,7 @@ mod tests {
 
     #[test]
     fn areas_are_the_published_ones() {
+        assert_eq!(super::areas(1024, PUBLISHED_END.0, 1).last(), Some(&PUBLISHED_END.0));
         let areas = areas(1024, 256 << 20, 1);
         assert_eq!(areas[..4], [16384, 22 << 10, 32768, 45 << 10]);
         assert_eq!(areas.last(), Some(&(256 << 20)));

@@ -15,6 +15,7 @@ mod prefetch;
 mod probe;
 mod rob;
 mod run;
+mod smt;
 mod stride;
 mod threads;
 mod tlb;
@@ -27,12 +28,15 @@ pub use clock::Clock;
 pub use costs::ShortCosts;
 pub use latency::{Access, Curve, LatencyCurves, PageSupply, PagesRefused, Pattern, Point, SingleLoads};
 pub use level::Level;
-pub use mlp::{ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Translated};
+pub use mlp::{
+    AreaBursts, BurstCurve, ChainsPoint, GapShot, Mlp, MlpOfPages, SequenceLine, Shot, Translated,
+};
 pub use numa::{NodePages, NodePair, Numa, PlacementKind, PlacementResult};
 pub use prefetch::{ControlOutcome, PrefetchState, Prefetching, Probe, ProbePoint, Revealed};
 pub use probe::{FleetProbe, ProbedNode};
 pub use rob::{Cliff, GapPoint, Rob, RunsOut};
 pub use run::{Blocks, Effort, Grade, Memory, Run, Verdict};
+pub use smt::{BusySibling, SiblingPoint};
 pub use stride::{Direction, PairPoint, Stride, StrideFollowed, StridePoint};
 pub use threads::{Crowd, Nearness, Sharing, SharingTest, ThreadLatency, Threads};
 pub use tlb::{AfterMiss, Tlb, TlbLevel, TlbOfPages, TlbPoint};
@@ -119,6 +123,8 @@ pub struct Experiments {
     pub numa: Option<Outcome<Numa>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<Outcome<Threads>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<Outcome<BusySibling>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Outcome<Bandwidth>>,
     #[serde(skip_serializing_if = "Option::is_none")]

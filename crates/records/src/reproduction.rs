@@ -27,6 +27,9 @@ pub struct Reproduction {
     /// Figures of the document, each beside the same of this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<ClaimCurves>,
+    /// Tables of the document, each with the same rows of this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<ClaimTable>,
 }
 
 impl Record for Reproduction {
@@ -99,6 +102,33 @@ pub struct ClaimCurve {
 pub struct ClaimPoint {
     pub x: f64,
     pub y: Quantity,
+}
+
+/// A table of the document: its rows, and those of this machine below them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClaimTable {
+    /// Letters, digits and `-`: unique in its document.
+    pub id: String,
+    pub title: String,
+    /// The table or section of the document.
+    pub place: String,
+    /// What the cells of a row are.
+    pub columns: Vec<String>,
+    pub rows: Vec<ClaimRow>,
+    /// How rows here differ from those of the document, or why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClaimRow {
+    pub name: String,
+    /// Of this machine; of the document where false.
+    pub here: bool,
+    /// As many as there are columns; unresolved where there is no such figure.
+    pub cells: Vec<Quantity>,
 }
 
 /// What this run says of a claim.

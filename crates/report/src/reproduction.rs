@@ -5,7 +5,7 @@ use crate::figure::plot::{Plot, Series};
 use crate::figure::ratios::{PAPER, Ratio, ratios};
 use crate::parts::{Cell, Figure, Out, Table};
 use crate::text::{escape, label_figures};
-use records::reproduction::{ClaimCurve, ClaimCurves, ClaimOutcome, ClaimVerdict, Reproduction};
+use records::reproduction::{ClaimCurve, ClaimCurves, ClaimOutcome, ClaimTable, ClaimVerdict, Reproduction};
 use units::{Quantity, Unit};
 
 /// Ids of figures on the page: those of the record are free text. No document has more of them.
@@ -32,6 +32,13 @@ pub(crate) fn sections(found: &Reproduction, out: &mut Out) {
         Some(format!("{}, read differently: {}", escape(&claim.id), escape(reading)))
     };
     out.list(&found.claims.iter().filter_map(reading).collect::<Vec<_>>());
+    if !found.tables.is_empty() {
+        out.section("tables", "Tables of the document, and the same here");
+        for table in &found.tables {
+            out.say(&format!("Of the document: {}.", escape(&table.place)));
+            out.table(&rows_of(table));
+        }
+    }
     if !found.curves.is_empty() {
         out.section("curves", "Figures of the document, and the same here");
         out.say(
@@ -57,6 +64,21 @@ fn claims(all: &[ClaimOutcome]) -> Table {
             Cell::text(&claim.shape),
             Cell::text(&claim.place),
         ]);
+    }
+    table
+}
+
+fn rows_of(printed: &ClaimTable) -> Table {
+    let mut head = vec!["case", "of"];
+    head.extend(printed.columns.iter().map(String::as_str));
+    let mut table = Table::with_head(&printed.title, &head);
+    for row in &printed.rows {
+        let of = if row.here { "here" } else { "the document" };
+        let cells = [Cell::text(&row.name), Cell::text(of)].into_iter().chain(row.cells.iter().map(short));
+        table.row(cells.collect());
+    }
+    if let Some(note) = &printed.note {
+        table.note.clone_from(note);
     }
     table
 }

@@ -68,3 +68,26 @@ fn a_figure_of_the_document_stands_beside_this_machines() {
     assert!(html.contains("Of the document: figure &lt;1&gt;. Claims: plateau-l1."));
     assert!(html.contains("Two overlap: the record has no points of it."));
 }
+
+#[test]
+fn a_table_of_the_document_has_rows_of_both() {
+    let mut record = recorded();
+    let cell = json!({"value": 10.0, "lo": 9.0, "hi": 11.0, "unit": "count", "basis": "measured"});
+    record.record.body["tables"] = json!([{
+        "id": "summary", "title": "Cases", "place": "table <6.1>", "columns": ["effective <MLP>"],
+        "rows": [
+            {"name": "no restrictions", "here": false, "cells": [cell]},
+            {"name": "thp pages <H0>", "here": true, "cells": [{"unresolved": "no such figure"}]},
+        ],
+        "note": "placements: needs <nodes>",
+    }]);
+    let html = report(&[record], &Options::default()).html;
+    for text in [
+        "Of the document: table &lt;6.1&gt;.",
+        "effective &lt;MLP&gt;",
+        "thp pages &lt;H0&gt;",
+        "needs &lt;nodes&gt;",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+}

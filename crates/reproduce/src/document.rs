@@ -5,10 +5,13 @@ use crate::evidence::Evidence;
 use crate::missing::Missing;
 use crate::programs::Programs;
 use records::machine::Effort;
-use records::reproduction::ClaimCurves;
+use records::reproduction::{ClaimCurves, ClaimTable};
 
 /// Makes one figure of the document, with the evidence beside it.
 pub(crate) type DrawnFigure = fn(&Evidence<'_>) -> Result<ClaimCurves, Missing>;
+
+/// Makes one table of the document, with the evidence below it.
+pub(crate) type PrintedTable = fn(&Evidence<'_>) -> Result<ClaimTable, Missing>;
 
 /// A document, and what a run of its claims needs.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct Ledger {
     pub claims: &'static [Claim],
     /// Its figures, where its text states points of them.
     pub figures: &'static [DrawnFigure],
+    /// Its tables.
+    pub tables: &'static [PrintedTable],
 }
 
 impl Ledger {

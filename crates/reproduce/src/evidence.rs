@@ -82,7 +82,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// For claims about the two hyperthreads of a core, which nothing here compares yet.
+    /// For claims about the two hyperthreads of a core that no evidence is for.
     pub(crate) fn hyperthreads(&self, test: &str) -> Found {
         let smt = &self.host()?.topology.smt;
         let pairs = smt.measured.get().map_or(0, Vec::len);

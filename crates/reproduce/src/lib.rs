@@ -7,7 +7,8 @@
 //!
 //! To add a claim: an entry in its document's file, with a function that takes the figure from the
 //! evidence. To add a document: a file with its claims, and a line in [`ledger::DOCUMENTS`]. To add
-//! a figure of a document: a function in its file `drawn.rs`, named in its ledger.
+//! a figure of a document: a function in its file `drawn.rs`, named in its ledger; a table
+//! likewise, with the functions of `tables.rs`.
 #![forbid(unsafe_code)]
 
 mod claim;
@@ -23,6 +24,7 @@ mod msh;
 mod origin2000;
 pub mod programs;
 pub mod rounds;
+mod tables;
 mod vtune;
 
 pub use claim::{Claim, Shape};
@@ -31,3 +33,4 @@ pub use document::Ledger;
 pub use evidence::Evidence;
 pub use judge::judge;
 pub use missing::Missing;
+pub use tables::tables;

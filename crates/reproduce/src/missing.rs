@@ -11,3 +11,13 @@ pub enum Missing {
     /// This host could show it, but nothing here tries it yet: what there is to try it with.
     NoTest(String),
 }
+
+impl Missing {
+    /// As a table's note tells it.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::Hardware(which) => format!("needs {which}"),
+            Self::NotIdentifiable(why) | Self::NotRun(why) | Self::NoTest(why) => why.clone(),
+        }
+    }
+}

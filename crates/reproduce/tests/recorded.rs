@@ -1,7 +1,8 @@
 //! A recorded machine, against every claim: the verdicts of one run on a Zen 4 guest.
 
-use gleaner_reproduce::{Evidence, curves, judge, ledger};
+use gleaner_reproduce::{Evidence, curves, judge, ledger, tables};
 use records::machine::Machine;
+use records::reproduction::ClaimRow;
 use std::io::Read as _;
 
 fn recorded() -> Machine {
@@ -58,6 +59,33 @@ fn figures_of_documents_stand_beside_the_recorded_machine() {
     };
     let ten = drawn[1].1.here.iter().map(|curve| curve.points.iter().find(|point| point.x == 10.0));
     assert!(ten.flatten().any(|point| point.y.value() == of("cost-of-parallelism")));
+}
+
+#[test]
+fn tables_of_documents_have_rows_of_the_recorded_machine() {
+    let machine = recorded();
+    let evidence = Evidence { machine: Some(&machine), ..Evidence::default() };
+    let mut printed = Vec::new();
+    for document in ledger::DOCUMENTS {
+        assert!(tables(document, &Evidence::default()).is_empty(), "{}", document.name);
+        for table in tables(document, &evidence) {
+            assert!(table.rows.iter().all(|row| row.cells.len() == table.columns.len()), "{}", table.id);
+            assert!(!table.rows[0].here, "{}: the document's come first", table.id);
+            printed.push((document.name, table));
+        }
+    }
+    let ids: Vec<_> = printed.iter().map(|(name, table)| (*name, &*table.id)).collect();
+    assert_eq!(ids, [("mlp", "summary"), ("origin2000", "mflops"), ("origin2000", "hops")]);
+    let here = |number: usize| printed[number].1.rows.iter().filter(|row| row.here).collect::<Vec<_>>();
+    // Huge pages, with and without walks, and small ones; a guest with one node has no others.
+    let cases = here(0);
+    assert_eq!(cases.len(), 3, "{cases:?}");
+    let figures = |row: &ClaimRow| row.cells.iter().filter(|cell| cell.value().is_some()).count();
+    assert!(cases.iter().map(|row| figures(row)).eq([3, 4, 4]), "the first has no overhead: {cases:?}");
+    assert!(printed[0].1.note.as_ref().unwrap().contains("a second NUMA node"));
+    let rates: Vec<f64> = here(1).iter().filter_map(|row| row.cells[0].value()).collect();
+    assert!(rates.len() >= 2 && rates.windows(2).all(|pair| pair[0] >= pair[1]), "{rates:?}");
+    assert!(here(2).is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use lab::inherited::Inherited;
 use records::profile::{ProfiledProgram, ProgramEnd, Selected};
 use std::ffi::OsString;
 use std::time::Duration;
-use units::Estimate;
+use units::{Bytes, Estimate};
 
 /// What to profile.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct FindsOut {
     pub stacks: bool,
     /// Where the data is allocated that the core waits for.
     pub allocations: bool,
+    /// Smaller allocations are left out; 0 for none.
+    pub allocations_from: Bytes,
     /// How long loads take, by stopping them now and then; only with `allocations`.
     pub latencies: bool,
 }

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use units::share;
+use units::{Bytes, share};
 
 /// Samples a second: a share of a turn to a hundredth within a few seconds.
 const FREQUENCY_HZ: u64 = 4000;
@@ -127,7 +127,12 @@ fn request(process: u32) -> Request {
         budget: BUDGET,
         duration: None,
         window: None,
-        finds_out: FindsOut { stacks: false, allocations: false, latencies: false },
+        finds_out: FindsOut {
+            stacks: false,
+            allocations: false,
+            allocations_from: Bytes(0),
+            latencies: false,
+        },
         output: sampler::Output::AsItIs,
         inherited: lab::inherited::at_start(),
         caches: weights.caches,

@@ -7,7 +7,7 @@ use crate::wrap;
 use ::reproduce::Ledger;
 use experiments::catalogue;
 use records::machine::{Effort, Verdict};
-use records::reproduction::{ClaimOutcome, ClaimVerdict, Reproduction};
+use records::reproduction::{ClaimOutcome, ClaimTable, ClaimVerdict, Reproduction};
 use serde_json::{Value, json};
 use units::{Quantity, Unit};
 
@@ -108,11 +108,28 @@ pub(super) fn outcome(found: &Reproduction, width: usize) -> String {
         notes.push_str(&note(claim));
     }
     text.push_str(&wrap::lines(&notes, width));
+    for printed in &found.tables {
+        text.push_str(&table(printed, width));
+    }
     text.push_str(&format!("\n{}\n", counts(found)));
     if found.interrupted {
         text.push_str("stopped before it was complete\n");
     }
     escaped_lines(&text)
+}
+
+/// A table of the document, with the rows of this machine below its own.
+fn table(printed: &ClaimTable, width: usize) -> String {
+    let head = ["", "of"].into_iter().map(str::to_owned).chain(printed.columns.iter().cloned());
+    let mut rows = vec![head.collect::<Vec<String>>()];
+    for found in &printed.rows {
+        let of = if found.here { "here" } else { "paper" };
+        let cells = found.cells.iter().map(shown);
+        rows.push([found.name.clone(), of.to_owned()].into_iter().chain(cells).collect());
+    }
+    let note = printed.note.as_ref().map_or_else(String::new, |note| format!("  {note}\n"));
+    let title = format!("\n{} ({})\n", printed.title, printed.place);
+    wrap::lines(&title, width) + &draw(&rows, width) + &wrap::lines(&note, width)
 }
 
 /// What was compared, why there is no verdict or another one, and another reading.
@@ -168,6 +185,39 @@ fn range(lo: f64, hi: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::reproduction::ClaimRow;
+
+    #[test]
+    fn rows_of_here_stand_below_those_of_the_paper() {
+        let row = |name: &str, here, cells| ClaimRow { name: name.to_owned(), here, cells };
+        let printed = ClaimTable {
+            id: "summary".to_owned(),
+            title: "Cases".to_owned(),
+            place: "table 6.1".to_owned(),
+            columns: vec!["effective MLP".to_owned(), "one access".to_owned()],
+            rows: vec![
+                row(
+                    "no restrictions",
+                    false,
+                    vec![Quantity::claimed(10.0, Unit::Count), Quantity::claimed(200.0, Unit::Cycles)],
+                ),
+                row(
+                    "thp pages",
+                    true,
+                    vec![Quantity::claimed(20.0, Unit::Count), Quantity::unresolved("no")],
+                ),
+            ],
+            note: Some("placements: needs a second NUMA node".to_owned()),
+        };
+        assert_eq!(
+            table(&printed, 100),
+            "\nCases (table 6.1)\n\
+             \x20                  of     effective MLP  one access\n\
+             \x20 no restrictions  paper  10             200 cycles\n\
+             \x20 thp pages        here   20             -\n\
+             \x20 placements: needs a second NUMA node\n"
+        );
+    }
 
     #[test]
     fn numbers_of_documents_are_brief() {

@@ -5,7 +5,7 @@ use crate::figures::table::row;
 use crate::figures::{cells, figure, plot, table, trouble};
 use records::machine::{Machine, MlpOfPages};
 use std::fmt::Write;
-use units::{Latency, Quantity};
+use units::{Bytes, Latency, Quantity};
 
 pub(super) const RESULTS: Results = Results { name: "mlp", title: "Memory-level parallelism", lines, csv };
 
@@ -102,35 +102,48 @@ fn notes(kind: &MlpOfPages) -> String {
 fn csv(machine: &Machine) -> Option<String> {
     let result = machine.experiments.mlp.as_ref()?.result.as_ref()?;
     let mut text = String::from(
-        "combination,pages,what,accesses,gap,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi\n",
+        "combination,pages,what,accesses,gap,ns,ns_lo,ns_hi,cycles,cycles_lo,cycles_hi,ticks,ticks_lo,ticks_hi,\
+         area_bytes\n",
     );
     for kind in &result.kinds {
-        let mut line = |what: &str, accesses: u32, gap: u32, time: &Latency| {
+        let mut line = |what: &str, accesses: u32, gap: u32, area: Bytes, time: &Latency| {
             let _ = writeln!(
                 text,
-                "{},{},{what},{accesses},{gap},{},{},{}",
+                "{},{},{what},{accesses},{gap},{},{},{},{}",
                 kind.combination,
                 kind.pages.asked,
                 cells(&time.ns),
                 cells(&time.cycles),
-                cells(&time.ticks)
+                cells(&time.ticks),
+                area.0
             );
         };
-        line("empty", 0, 0, &kind.empty);
+        let area = kind.area;
+        line("empty", 0, 0, area, &kind.empty);
         for shot in &kind.bursts {
-            line("burst", shot.accesses, 1, &shot.time);
+            line("burst", shot.accesses, 1, area, &shot.time);
         }
         for shot in kind.translated.iter().flat_map(|t| &t.bursts) {
-            line("translated burst", shot.accesses, 1, &shot.time);
+            line("translated burst", shot.accesses, 1, area, &shot.time);
         }
         for shot in &kind.gaps {
-            line("gap", 2, shot.gap, &shot.time);
+            line("gap", 2, shot.gap, area, &shot.time);
+        }
+        for curve in &kind.curves {
+            for shot in &curve.points {
+                line("curve", curve.accesses, shot.gap, area, &shot.time);
+            }
+        }
+        for of in &kind.areas {
+            for shot in &of.bursts {
+                line("burst in area", shot.accesses, 1, of.area, &shot.time);
+            }
         }
         for shot in &kind.sequence {
-            line("sequence", shot.accesses, 0, &shot.time);
+            line("sequence", shot.accesses, 0, area, &shot.time);
         }
         for point in &kind.chains {
-            line("chains", point.chains, 0, &point.round);
+            line("chains", point.chains, 0, area, &point.round);
         }
     }
     Some(text)

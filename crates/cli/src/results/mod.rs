@@ -13,6 +13,7 @@ mod numa;
 mod prefetch;
 mod probe;
 mod rob;
+mod smt;
 mod stride;
 mod threads;
 mod tlb;
@@ -47,6 +48,7 @@ pub(crate) const IN_SUMMARY: &[Results] = &[
     prefetch::RESULTS,
     numa::RESULTS,
     threads::RESULTS,
+    smt::RESULTS,
     bandwidth::RESULTS,
     windows::RESULTS,
     c2c::RESULTS,

@@ -21,7 +21,8 @@ fn lines(machine: &Machine, width: usize) -> Option<String> {
 }
 
 fn placements(result: &Numa, width: usize) -> String {
-    let mut rows = vec![row(["memory on", "ns", "ns with many under way", "under way", ""])];
+    let mut rows =
+        vec![row(["memory on", "ns", "ns with many under way", "under way", "effective parallelism", ""])];
     for p in &result.placements {
         let nodes: Vec<String> = p.nodes.iter().map(u32::to_string).collect();
         let nodes = nodes.join(", ");
@@ -35,6 +36,7 @@ fn placements(result: &Numa, width: usize) -> String {
             figure(&p.latency.ns),
             figure(&p.parallel.ns),
             figure(&p.parallelism),
+            p.effective.as_ref().map_or(String::new(), figure),
             if p.as_asked { "" } else { "its pages lie elsewhere" }.to_owned(),
         ]);
     }

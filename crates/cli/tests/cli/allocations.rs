@@ -106,6 +106,21 @@ fn data_is_named_by_where_it_is_allocated() {
     }
 }
 
+/// Small pieces that are left out lie in the heap, of which no more is told.
+#[test]
+fn small_allocations_can_be_left_out() {
+    let place = place(LISTS);
+    assert!(place.compile("cc", "p", &["-g"]));
+    let Some((output, profile)) = profiled(&place, &["--objects-from", "4K", "--", "./p"]) else { return };
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(allocated_in(&profile, "make_list").is_none(), "nodes of 64 bytes: {told}");
+    assert!(allocated_in(&profile, "make_index").is_some_and(|index| index.count == 1), "{told}");
+    let chase = profile.loads.iter().find(|load| load.function.as_deref() == Some("chase"));
+    assert!(chase.is_some_and(|load| load.object.as_deref() == Some("heap (brk)")), "{chase:?}");
+    assert!(why(&profile).is_empty(), "{:?}", why(&profile));
+}
+
 /// Memory that the program maps itself, in a function of its own, after an area that it unmaps.
 #[test]
 fn what_a_program_maps_is_named_by_where_it_maps_it() {

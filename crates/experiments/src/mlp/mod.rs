@@ -11,6 +11,9 @@
 //! - n dependent accesses, `T(n) = n·M + C`: what one costs, and what comes to every shot
 //!   (`line.rs`).
 //!
+//! Two families of curves are measured beside them, as published: bursts of each N over the number
+//! of fillers before the last access, and bursts of each N over the size of the area (`areas.rs`).
+//!
 //! Bursts are measured once more with all translations in the TLB. Huge pages should ensure that,
 //! but in a guest whose host backs them with small pages each access walks all the same, and
 //! walkers, of which there are few, limit what overlaps.
@@ -18,6 +21,7 @@
 //! Shots are fenced by LFENCE. CPUID, with which the experiment was first published, is measured
 //! beside it where no hypervisor intercepts it.
 
+mod areas;
 pub(crate) mod effective;
 mod line;
 mod shots;
@@ -35,17 +39,25 @@ use lab::rigs::NodeSupply;
 use line::TimeStrip;
 use records::host::ThpMode;
 use records::machine::{
-    ChainsPoint, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot, Translated,
+    BurstCurve, ChainsPoint, Effort, GapShot, Machine, Mlp, MlpOfPages, PagesRefused, SequenceLine, Shot,
+    Translated,
 };
 use shots::{
-    BurstAccess, MeasuredSettings, ShotSetting, apart, bursts, chains, dependent, far_apart, gaps, gather,
-    sequences,
+    BurstAccess, MeasuredSettings, ShotSetting, apart, bursts, chains, curve, dependent, far_apart, gaps,
+    gather, sequences,
 };
 use units::{Estimate, Latency, Quantity, Unit};
 
 const MOST_ACCESSES: u32 = 64;
 const LONGEST_SEQUENCE: u32 = 12;
 const FURTHEST_GAP: u32 = 2000;
+/// Of the experiment's time, for bursts over areas.
+const AREAS_SHARE: f64 = 0.1;
+/// The N of the curves over fillers, and those of quick runs.
+const CURVES: std::ops::RangeInclusive<u32> = 2..=11;
+const QUICK_CURVES: [u32; 3] = [2, 6, 11];
+/// Where no cliff was found, fillers go up to this number, as published.
+const PUBLISHED_GAP: f64 = 210.0;
 /// Two accesses beyond the cliff and two dependent ones should take equally long, but for this
 /// share.
 const COMPARISON_TOLERANCE: f64 = 0.08;
@@ -54,7 +66,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "mlp",
     about: "memory-level parallelism: how many misses overlap",
     needs: None,
-    seconds: ByEffort { quick: 6.0, normal: 40.0, thorough: 150.0 },
+    seconds: ByEffort { quick: 7.5, normal: 50.0, thorough: 185.0 },
     run: |ctx, machine| machine.experiments.mlp = Some(outcome_of(ctx, machine, run)),
     part: |all, name| Some(all.mlp.as_ref()?.ending(name)),
 };
@@ -65,13 +77,23 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Mlp, Refused> {
         Some(ThpMode::Never) => &[PageKind::Small],
         _ => &[PageKind::Transparent, PageKind::Small],
     };
-    let share = 1.0 / kinds.len() as f64;
+    let share = (1.0 - AREAS_SHARE) / kinds.len() as f64;
     for (i, &kind) in kinds.iter().enumerate() {
         if ctx.stop.asked() {
             break;
         }
         match of_pages(ctx, kind, i as f64 * share, share) {
-            Ok(found) => mlp.kinds.push(found),
+            Ok(mut found) => {
+                // One family over areas will do: with small pages the TLB ends before most caches.
+                if mlp.kinds.is_empty() && !ctx.stop.asked() {
+                    ctx.stage((i as f64 + 0.9) * share, (i as f64 + 1.0) * share);
+                    match areas::measured(ctx, kind, found.area, AREAS_SHARE) {
+                        Ok(areas) => found.areas = areas,
+                        Err(refused) => ctx.remark(&format!("bursts over areas: {}", refused.why)),
+                    }
+                }
+                mlp.kinds.push(found);
+            }
             Err(refused) if kind == PageKind::Small => return Err(refused),
             Err(refused) => mlp.pages_refused.push(PagesRefused {
                 pages: kind.name().to_owned(),
@@ -84,15 +106,15 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Mlp, Refused> {
 }
 
 fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Result<MlpOfPages, Refused> {
-    ctx.stage(from, from + share * 0.35);
+    ctx.stage(from, from + share * 0.30);
     let nodes = uncached_nodes(ctx, kind)?;
     let mut found = MeasuredSettings(Vec::new());
     let bare = ctx.host.virtualization.hypervisor.get().is_some_and(|h| h == "none");
-    gather(ctx, &nodes, &mut found, settings(ctx), share * 0.3)?;
+    gather(ctx, &nodes, &mut found, settings(ctx), share * 0.26)?;
     let rounds = ctx.pick(2, 3, 3);
     for round in 0..rounds {
-        let part = 0.25 * share / f64::from(rounds);
-        let begin = from + share * 0.35 + part * f64::from(round);
+        let part = 0.22 * share / f64::from(rounds);
+        let begin = from + share * 0.30 + part * f64::from(round);
         ctx.stage(begin, begin + part);
         if ctx.stop.asked() {
             break;
@@ -101,13 +123,19 @@ fn of_pages(ctx: &mut Context<'_>, kind: PageKind, from: f64, share: f64) -> Res
         let more = cliff::between(&points, 7).into_iter().map(ShotSetting::Gap).collect();
         gather(ctx, &nodes, &mut found, more, part)?;
     }
-    ctx.stage(from + share * 0.6, from + share);
+    ctx.stage(from + share * 0.52, from + share * 0.84);
     let mut ways = vec![BurstAccess::Walking(Fence::Lfence)];
     // A hypervisor intercepts CPUID: tens of microseconds a shot, and caches swept on the way.
     ways.extend(bare.then_some(BurstAccess::Walking(Fence::Cpuid)));
     ways.extend((kind != PageKind::Small).then_some(BurstAccess::AtHand));
     let together = compared(ctx, &found, &ways);
-    gather(ctx, &nodes, &mut found, together, share * 0.4)?;
+    gather(ctx, &nodes, &mut found, together, share * 0.34)?;
+    ctx.stage(from + share * 0.84, from + share * 0.9);
+    if !ctx.stop.asked() {
+        let points = resample::medians(&found.samples(gaps));
+        let more = curves(ctx.effort, &points);
+        gather(ctx, &nodes, &mut found, more, share * 0.06)?;
+    }
     Ok(conclude(ctx, &nodes, kind, bare, &found))
 }
 
@@ -143,6 +171,26 @@ fn compared(ctx: &Context<'_>, found: &MeasuredSettings, ways: &[BurstAccess]) -
     settings.extend(beyond_cliff(&gaps).into_iter().flatten().map(ShotSetting::Apart));
     settings.extend([ShotSetting::Apart(FURTHEST_GAP); 2]);
     settings
+}
+
+/// Curves of all N over the fillers before the last access: on either side of the cliff, and near
+/// it.
+fn curves(effort: Effort, gaps: &[(f64, f64)]) -> Vec<ShotSetting> {
+    let shares: &[f64] = match effort {
+        Effort::Quick => &[0.5, 0.95, 1.1],
+        Effort::Normal => &[0.25, 0.5, 0.75, 0.9, 0.97, 1.03, 1.1, 1.2],
+        Effort::Thorough => {
+            &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.02, 1.05, 1.1, 1.2, 1.3]
+        }
+    };
+    let cliff = cliff::bracket(gaps).map(|(low, high)| f64::midpoint(gaps[low].0, gaps[high].0));
+    let end = cliff.unwrap_or(PUBLISHED_GAP);
+    let mut fillers: Vec<u32> = shares.iter().map(|share| (end * share).round() as u32).collect();
+    fillers.insert(0, 1);
+    fillers.dedup();
+    let accesses: Vec<u32> = if effort == Effort::Quick { QUICK_CURVES.to_vec() } else { CURVES.collect() };
+    let of = |&n: &u32| fillers.iter().map(move |&gap| ShotSetting::Curve(n, gap)).collect::<Vec<_>>();
+    accesses.iter().flat_map(of).collect()
 }
 
 fn conclude(
@@ -184,6 +232,10 @@ fn conclude(
         times.into_iter().map(|(accesses, time)| Shot { accesses, time }).collect()
     };
     let gap_times = found.times(ctx, gaps);
+    let curves = CURVES
+        .map(|n| BurstCurve { accesses: n, points: gap_shots(found.times(ctx, curve(n))) })
+        .filter(|curve| !curve.points.is_empty())
+        .collect();
     let in_sequence = |way: BurstAccess, ctx: &mut Context<'_>| match pooled(&found.samples(dependent(way))) {
         Some(two) => {
             scale.latency(lab::stats::median_interval(&two.values, &mut ctx.rng), Quantity::measured)
@@ -204,8 +256,10 @@ fn conclude(
         effective_by_gap: Some(effective_by_gap),
         effective_by_far_gap: Some(effective_by_far_gap),
         bursts: shots(found.times(ctx, bursts(walking))),
-        gaps: gap_times.into_iter().map(|(gap, time)| GapShot { gap, time }).collect(),
+        gaps: gap_shots(gap_times),
         cliff,
+        curves,
+        areas: Vec::new(),
         effective_by_cpuid,
         translated,
         empty: sequence.first().map_or_else(|| Latency::unresolved("not measured"), |(_, t)| t.clone()),
@@ -223,6 +277,31 @@ fn conclude(
             None => Latency::unresolved(too_few()),
         },
     }
+}
+
+/// Bursts on memory that lies elsewhere, each N compared with two dependent accesses there.
+pub(crate) fn bursts_on(
+    ctx: &mut Context<'_>,
+    nodes: &NodeSupply,
+    share: f64,
+) -> Result<(Vec<Shot>, Quantity), Refused> {
+    let way = BurstAccess::Walking(Fence::Lfence);
+    let mut settings: Vec<ShotSetting> = counts(ctx).map(|n| ShotSetting::Burst(n, way)).collect();
+    settings.extend([ShotSetting::Dependent(way); 4]);
+    let mut found = MeasuredSettings(Vec::new());
+    gather(ctx, nodes, &mut found, settings, share)?;
+    let disturbed = resample::disturbed(found.0.iter().map(|f| &f.1));
+    let effective =
+        match by(&found.samples(bursts(way)), pooled(&found.samples(dependent(way))).as_ref(), ctx) {
+            Ok(e) => Quantity::measured(e, Unit::Count).disturbed_by(disturbed),
+            Err(why) => Quantity::unresolved(why),
+        };
+    let times = found.times(ctx, bursts(way)).into_iter();
+    Ok((times.map(|(accesses, time)| Shot { accesses, time }).collect(), effective))
+}
+
+fn gap_shots(times: Vec<(u32, Latency)>) -> Vec<GapShot> {
+    times.into_iter().map(|(gap, time)| GapShot { gap, time }).collect()
 }
 
 fn by(
@@ -323,6 +402,23 @@ mod tests {
         assert_eq!(combination(false, PageKind::Transparent), "H?G0");
         assert_eq!(combination(false, PageKind::Small), "H?G1");
         assert_eq!(combination(true, PageKind::Small), "H1");
+    }
+
+    #[test]
+    fn curves_reach_over_the_cliff() {
+        let time = |g: f64| if g > 100.0 { 820.0 } else { 430.0 };
+        let gaps: Vec<(f64, f64)> =
+            (0..12).chain(95..106).chain([300, 800]).map(|g| (f64::from(g), time(f64::from(g)))).collect();
+        for (effort, number) in [(Effort::Quick, 3), (Effort::Normal, 10), (Effort::Thorough, 10)] {
+            let settings = curves(effort, &gaps);
+            for n in [2, 11] {
+                let of: Vec<u32> = settings.iter().filter_map(|&s| curve(n)(s)).collect();
+                assert!(of[0] == 1 && of.windows(2).all(|w| w[0] < w[1]), "{of:?}");
+                assert!(of.iter().any(|&g| g > 103) && of.iter().any(|&g| g > 1 && g < 98), "{of:?}");
+                assert_eq!(settings.len(), number * of.len());
+            }
+            assert!(curves(effort, &[]).contains(&ShotSetting::Curve(11, 1)), "no cliff");
+        }
     }
 
     #[test]

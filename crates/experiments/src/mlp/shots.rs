@@ -13,7 +13,7 @@ use lab::rigs::{NodeSupply, Rig, ShotRig, SideBySideRig};
 use std::time::Duration;
 use units::Latency;
 
-const NOP: Filler = Filler::Nop { bytes: 1 };
+pub(super) const NOP: Filler = Filler::Nop { bytes: 1 };
 
 /// How the accesses of a burst find their translations.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +42,8 @@ pub(super) enum ShotSetting {
     /// Two accesses with this many fillers between them, enough that the core should not hold
     /// both; among the bursts that are compared with them.
     Apart(u32),
+    /// This many accesses with this many fillers before the last one, for the curves of all N.
+    Curve(u32, u32),
     /// Two dependent accesses, among the bursts that are compared with them.
     Dependent(BurstAccess),
     Sequence(u32),
@@ -56,6 +58,7 @@ impl ShotSetting {
             Self::Gap(gap) | Self::Apart(gap) => {
                 Spec::Burst { accesses: 2, gap, filler: NOP, fence: Fence::Lfence }
             }
+            Self::Curve(accesses, gap) => Spec::Burst { accesses, gap, filler: NOP, fence: Fence::Lfence },
             Self::Dependent(way) => Spec::Sequence { accesses: 2, fence: way.fence() },
             Self::Sequence(accesses) => Spec::Sequence { accesses, fence: Fence::Lfence },
             Self::Chains(chains) => Spec::ParallelChains { chains },
@@ -93,6 +96,13 @@ impl MeasuredSettings {
 
 pub(super) fn gaps(s: ShotSetting) -> Option<u32> {
     if let ShotSetting::Gap(gap) = s { Some(gap) } else { None }
+}
+
+pub(super) fn curve(n: u32) -> impl Fn(ShotSetting) -> Option<u32> {
+    move |s| match s {
+        ShotSetting::Curve(accesses, gap) if accesses == n => Some(gap),
+        _ => None,
+    }
 }
 
 pub(super) fn apart(s: ShotSetting) -> Option<u32> {

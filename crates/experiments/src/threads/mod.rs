@@ -96,7 +96,7 @@ fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Threads, Refused> {
     Ok(Threads { order, crowds: measured, sharing, notes })
 }
 
-fn block(ctx: &Context<'_>) -> Duration {
+pub(crate) fn block(ctx: &Context<'_>) -> Duration {
     Duration::from_micros(ctx.pick(1500, 2000, 3000))
 }
 
@@ -106,7 +106,7 @@ fn warmth(ctx: &Context<'_>) -> u64 {
 }
 
 /// A member that chases this chain.
-fn chaser(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
+pub(crate) fn chaser(ctx: &mut Context<'_>, cpu: u32, kernel: &Loaded, chain: &Chain) -> (usize, CrewMember) {
     let begin = ctx.rng.below(chain.nodes());
     let fits = chain.layout.span.0 <= ctx.last_cache().0;
     let warm_limit = if fits { chain.nodes() } else { 1 << 14 };
@@ -161,10 +161,10 @@ fn last_cache_part(caches: &[ClaimedCache]) -> Option<Bytes> {
 }
 
 /// One thread's chains, in memory of its own node.
-struct ThreadChains(Vec<Chain>);
+pub(crate) struct ThreadChains(Vec<Chain>);
 
 impl ThreadChains {
-    fn build(ctx: &mut Context<'_>, cpu: u32, sizes: &[Bytes]) -> Result<Self, Refused> {
+    pub(crate) fn build(ctx: &mut Context<'_>, cpu: u32, sizes: &[Bytes]) -> Result<Self, Refused> {
         let line = ctx.line();
         let layouts: Vec<Layout> = sizes.iter().map(|&s| Layout::random(s, line)).collect();
         let placement = crews::node_to_bind(ctx.host, cpu)
@@ -172,7 +172,7 @@ impl ThreadChains {
         Ok(Self(chain::build(&layouts, main_pages(ctx), &placement, &mut ctx.rng)?))
     }
 
-    fn of(&self, size: Bytes) -> &Chain {
+    pub(crate) fn of(&self, size: Bytes) -> &Chain {
         self.0.iter().find(|c| c.layout.span == size).expect("a chain was built for each size")
     }
 }

@@ -40,6 +40,12 @@ pub struct MlpOfPages {
     pub gaps: Vec<GapShot>,
     /// The largest gap at which the two still overlap.
     pub cliff: Quantity,
+    /// Bursts with fillers before their last access: a curve over the fillers for each N.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<BurstCurve>,
+    /// Bursts of each N in areas of all sizes, each area walked before; of one kind of page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub areas: Vec<AreaBursts>,
     /// As `effective`, with CPUID for a fence as the experiment was first published; not on guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_by_cpuid: Option<Quantity>,
@@ -86,6 +92,25 @@ pub struct GapShot {
     /// No-operations of one byte.
     pub gap: u32,
     pub time: Latency,
+}
+
+/// N accesses, the last one behind fillers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BurstCurve {
+    /// N.
+    pub accesses: u32,
+    /// Ascending in the number of fillers.
+    pub points: Vec<GapShot>,
+}
+
+/// Bursts in one area.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AreaBursts {
+    pub area: Bytes,
+    /// By N. Times include reading the clock: see `empty`.
+    pub bursts: Vec<Shot>,
 }
 
 /// `T(n) = n·M + C`, with every measured T(n) within its interval.

@@ -1,5 +1,6 @@
 //! NUMA: where memory lies, and what that costs.
 
+use super::Shot;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Latency, Quantity};
 
@@ -60,6 +61,12 @@ pub struct PlacementResult {
     pub chains: u32,
     /// How many loads were under way at once: the first figure over the second.
     pub parallelism: Quantity,
+    /// N independent accesses between two readings of the clock, by N.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bursts: Vec<Shot>,
+    /// The largest N whose accesses take less time than two in sequence here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective: Option<Quantity>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,9 @@ use crate::figure::bars::{Bar, bars};
 use crate::figure::plot::{Plot, Series};
 use crate::parts::{Cell, Figure, Out, Table};
 use crate::text::{escape, label_figures, quantity, size};
-use records::machine::{Bandwidth, StreamRate, Threads};
+use records::machine::{Bandwidth, BusySibling, SiblingPoint, StreamRate, Threads};
 use std::collections::BTreeMap;
+use units::Latency;
 
 pub(super) fn figures(bandwidth: &Bandwidth, out: &mut Out) {
     out.say(&format!(
@@ -92,6 +93,30 @@ fn loaded(bandwidth: &Bandwidth, out: &mut Out) {
     } else {
         plot(out, "loaded", figure, differs);
     }
+}
+
+pub(super) fn sibling(found: &BusySibling, out: &mut Out) {
+    let [home, sibling] = found.cpus;
+    let of = |name: String, latency: fn(&SiblingPoint) -> &Latency| Series {
+        name,
+        points: found
+            .points
+            .iter()
+            .filter_map(|point| Some((point.size.0 as f64, latency(point).ns.estimate()?)))
+            .collect(),
+    };
+    let figure = Plot {
+        title: "A busy sibling makes shared caches look smaller".to_owned(),
+        x: ("memory of each hyperthread".to_owned(), Scale::Log, Numbers::Bytes),
+        y: ("time of a load (ns)".to_owned(), Scale::Log),
+        series: vec![
+            of(format!("CPU {home} alone"), |point| &point.alone),
+            of(format!("while CPU {sibling} chases, too"), |point| &point.beside),
+        ],
+        marks: Vec::new(),
+    };
+    let differs = "a kernel or a hypervisor may name siblings that are none: then both lines are one.";
+    plot(out, "smt", figure, differs);
 }
 
 pub(super) fn threads(threads: &Threads, out: &mut Out) {

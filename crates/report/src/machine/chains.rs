@@ -27,6 +27,8 @@ pub(super) fn figures(mlp: &Mlp, out: &mut Out) {
     };
     bursts(mlp, first, out);
     gaps(mlp, out);
+    curves(first, out);
+    areas(first, out);
     chains(mlp, out);
     line(mlp, out);
     table(mlp, out);
@@ -69,6 +71,59 @@ fn bursts(mlp: &Mlp, first: &MlpOfPages, out: &mut Out) {
     let differs = "times include reading the clock; small pages add a page walk to most misses, and few walks run at \
                    once; a guest walks twice.";
     plot(out, "mlp-bursts", figure, differs);
+}
+
+/// As many lines as a figure tells apart.
+const SHOWN: [u32; 8] = [1, 2, 3, 4, 6, 8, 10, 11];
+
+fn curves(kind: &MlpOfPages, out: &mut Out) {
+    let shown = kind.curves.iter().filter(|curve| SHOWN.contains(&curve.accesses));
+    let series: Vec<Series> = shown
+        .map(|curve| Series {
+            name: format!("N = {}", curve.accesses),
+            points: curve
+                .points
+                .iter()
+                .filter_map(|p| Some((f64::from(p.gap), p.time.ns.estimate()?)))
+                .collect(),
+        })
+        .collect();
+    if series.is_empty() {
+        return;
+    }
+    let figure = Plot {
+        title: "N misses, the last one behind fillers: beyond the cliff it waits".to_owned(),
+        x: ("fillers before the last access".to_owned(), Scale::Log, Numbers::Whole),
+        y: ("time of all of them (ns)".to_owned(), Scale::Linear),
+        series,
+        marks: Vec::new(),
+    };
+    let differs = "a core that holds more instructions has its cliff further to the right.";
+    plot(out, "mlp-curves", figure, differs);
+}
+
+fn areas(kind: &MlpOfPages, out: &mut Out) {
+    let of = |n: u32| {
+        let points = kind.areas.iter().filter_map(|area| {
+            let shot = area.bursts.iter().find(|shot| shot.accesses == n)?;
+            Some((area.area.0 as f64, shot.time.ns.estimate()?))
+        });
+        Series { name: format!("N = {n}"), points: points.collect() }
+    };
+    let series: Vec<Series> = SHOWN.into_iter().map(of).filter(|series| !series.points.is_empty()).collect();
+    if series.is_empty() {
+        return;
+    }
+    let figure = Plot {
+        title: "N accesses, by the size of the area that they are drawn from".to_owned(),
+        x: ("area".to_owned(), Scale::Log, Numbers::Bytes),
+        y: ("time of all of them (ns)".to_owned(), Scale::Log),
+        series,
+        marks: Vec::new(),
+    };
+    let differs = "times include reading the clock, which is most of a hit's; areas that are not walked before each \
+                   block are in memory.";
+    plot(out, "mlp-areas", figure, differs);
 }
 
 fn gaps(mlp: &Mlp, out: &mut Out) {

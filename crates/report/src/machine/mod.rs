@@ -34,6 +34,7 @@ pub(crate) fn sections(machine: &Machine, out: &mut Out) {
     experiment(out, "stride", "Strides", all.stride.as_ref(), stride::strides);
     experiment(out, "prefetch", "Prefetchers", all.prefetch.as_ref(), stride::prefetchers);
     experiment(out, "threads", "Several threads", all.threads.as_ref(), bandwidth::threads);
+    experiment(out, "smt", "Beside the core's other hyperthread", all.smt.as_ref(), bandwidth::sibling);
     experiment(out, "bandwidth", "Bandwidth and loaded latency", all.bandwidth.as_ref(), bandwidth::figures);
     experiment(out, "c2c", "From cache to cache", all.c2c.as_ref(), c2c::figures);
     experiment(out, "numa", "Memory on other nodes", all.numa.as_ref(), c2c::nodes);

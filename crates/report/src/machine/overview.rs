@@ -60,6 +60,7 @@ fn missing(machine: &Machine) -> Vec<String> {
         told("stride", all.stride.as_ref()),
         told("prefetch", all.prefetch.as_ref()),
         told("threads", all.threads.as_ref()),
+        told("smt", all.smt.as_ref()),
         told("bandwidth", all.bandwidth.as_ref()),
         told("c2c", all.c2c.as_ref()),
         told("numa", all.numa.as_ref()),

@@ -3,7 +3,7 @@
 use crate::evidence::{Evidence, Found, needs, not_identifiable, ratio, result};
 use crate::missing::Missing;
 use records::machine::{
-    Direction, Level, PlacementKind, PrefetchState, Prefetching, Probe, ProbePoint, StridePoint,
+    Direction, Level, PlacementKind, PrefetchState, Prefetching, Probe, ProbePoint, SiblingPoint, StridePoint,
 };
 use units::{Quantity, Unit};
 
@@ -151,6 +151,23 @@ fn as_ratio(quantity: &Quantity) -> Quantity {
             Quantity::Resolved { value, lo, hi, unit: Unit::Ratio, basis, disturbed }
         }
         unresolved @ Quantity::Unresolved { .. } => unresolved,
+    }
+}
+
+/// At three quarters of the first cache: it holds one area of that size, and not two.
+pub(super) fn busy_sibling(evidence: &Evidence<'_>) -> Found {
+    let machine = evidence.machine()?;
+    let Some(smt) = machine.experiments.smt.as_ref().and_then(|outcome| outcome.result.as_ref()) else {
+        return evidence.hyperthreads("'gleaner measure smt' measures it");
+    };
+    let first = machine.host.data_cache_sizes_of(machine.run.cpu).first().and_then(|cache| cache.size);
+    let Some(first) = first else {
+        return not_identifiable("the host does not say how large its first cache is");
+    };
+    let away = |point: &SiblingPoint| (point.size.0 as f64 / (0.75 * first.0 as f64)).ln().abs();
+    match smt.points.iter().min_by(|a, b| away(a).total_cmp(&away(b))) {
+        Some(point) => Ok(as_ratio(&point.slowdown)),
+        None => not_identifiable("no size was measured beside the sibling"),
     }
 }
 

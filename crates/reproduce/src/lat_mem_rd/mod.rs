@@ -17,11 +17,12 @@ pub(crate) const LEDGER: Ledger = Ledger {
     name: "lat_mem_rd",
     title: "Hopper: Untangling memory access measurements - memory latency, IBM, 2016",
     machine: "POWER7+ at 3.4 GHz, 4 nodes",
-    experiments: &["latency", "stride", "prefetch", "numa", "threads"],
+    experiments: &["latency", "stride", "prefetch", "numa", "threads", "smt"],
     programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
     figures: &[],
+    tables: &[],
 };
 
 const CLAIMS: &[Claim] = &[
@@ -201,6 +202,20 @@ const CLAIMS: &[Claim] = &[
         reading: None,
         command: "gleaner measure threads",
         find: figures::crowd,
+    },
+    Claim {
+        id: "busy-sibling-splits-caches",
+        place: "Caches, Cache Lines, and Main Memory",
+        quote: "If all threads are actively accessing the cache, you can think of the cache as being split into 1/4 of the size since it is loading and \
+                storing data for each thread",
+        statistic: "an access in three quarters of the first cache while the core's other hyperthread loads as much, over one alone",
+        paper: None,
+        unit: Unit::Ratio,
+        shape: Shape::above(1.2),
+        differs: None,
+        reading: None,
+        command: "gleaner measure smt",
+        find: figures::busy_sibling,
     },
     Claim {
         id: "idle-cores-lend-l3",

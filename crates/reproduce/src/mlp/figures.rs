@@ -2,7 +2,7 @@
 
 use crate::evidence::{Evidence, Found, combined, not_identifiable, ratio, resolved, result};
 use crate::missing::Missing;
-use records::machine::{Mlp, MlpOfPages};
+use records::machine::{Mlp, MlpOfPages, Shot};
 use units::{Estimate, Quantity, Unit, middle_sorted};
 
 /// Gaps up to this factor beyond the cliff: further out, fillers take time of their own.
@@ -37,6 +37,11 @@ pub(super) fn burst(kind: &MlpOfPages, accesses: u32) -> Result<&Quantity, Missi
         Some(shot) => Ok(&shot.time.ticks),
         None => not_identifiable(format!("no burst of {accesses} was measured")),
     }
+}
+
+/// The time of a burst in core cycles, as the document gives it.
+pub(super) fn burst_cycles(bursts: &[Shot], accesses: u32) -> Option<&Quantity> {
+    bursts.iter().find(|shot| shot.accesses == accesses).map(|shot| &shot.time.cycles)
 }
 
 pub(super) fn cliff_height(evidence: &Evidence<'_>) -> Found {

@@ -6,6 +6,7 @@
 mod drawn;
 mod figures;
 mod others;
+mod table;
 
 use crate::claim::{Claim, Reason, Shape};
 use crate::document::{BEYOND_CACHES, Ledger};
@@ -21,7 +22,8 @@ pub(crate) const LEDGER: Ledger = Ledger {
     programs: None,
     memory: BEYOND_CACHES,
     claims: CLAIMS,
-    figures: &[drawn::gaps, drawn::bursts],
+    figures: &[drawn::gaps, drawn::bursts, drawn::curves, drawn::areas],
+    tables: &[table::summary],
 };
 
 const CLAIMS: &[Claim] = &[

@@ -24,6 +24,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     memory: "300 MiB",
     claims: CLAIMS,
     figures: &[],
+    tables: &[],
 };
 
 const CLAIMS: &[Claim] = &[

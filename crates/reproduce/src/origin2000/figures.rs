@@ -11,7 +11,7 @@ const DECIDED: f64 = 10.0;
 
 /// The fit to single sign changes, with huge pages where these were had: TLB misses add terms of
 /// the same form as caches do.
-fn fit(evidence: &Evidence<'_>) -> Result<Fit, Missing> {
+pub(super) fn fit(evidence: &Evidence<'_>) -> Result<Fit, Missing> {
     let machine = evidence.machine()?;
     result("windows", machine.experiments.windows.as_ref())?;
     let fits = model::fits(machine).into_iter().filter(|fit| fit.of == Of::Windows && !fit.vectorised);

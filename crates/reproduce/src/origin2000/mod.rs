@@ -6,6 +6,7 @@
 
 mod drawn;
 mod figures;
+mod tables;
 
 use crate::claim::{Claim, Reason, Shape};
 use crate::document::{BEYOND_CACHES, Ledger};
@@ -24,6 +25,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     memory: BEYOND_CACHES,
     claims: CLAIMS,
     figures: &[drawn::windows],
+    tables: &[tables::megaflops, tables::hops],
 };
 
 const CLAIMS: &[Claim] = &[

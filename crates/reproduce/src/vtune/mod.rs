@@ -23,6 +23,7 @@ pub(crate) const LEDGER: Ledger = Ledger {
     memory: "100 MiB",
     claims: CLAIMS,
     figures: &[],
+    tables: &[],
 };
 
 const SIBLINGS: Reason = Reason::where_host(

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use units::Avma;
+use units::{Avma, Bytes};
 
 /// What a record told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,13 @@ impl Region {
         let mostly = &self.memory.header().read_mostly;
         mostly.threshold.store(0, Relaxed);
         mostly.large_from.store(u64::MAX, Relaxed);
+    }
+
+    /// Only allocations of this size and more are recorded.
+    pub(crate) fn only_from(&self, size: Bytes) {
+        let mostly = &self.memory.header().read_mostly;
+        mostly.threshold.store(0, Relaxed);
+        mostly.large_from.store(size.0, Relaxed);
     }
 
     pub(crate) fn clock(&self) -> Option<&Clock> {

@@ -20,13 +20,13 @@ use crate::method::clock::ByClock;
 use crate::method::signals::BySignals;
 use crate::method::{Ended, Method, Probing};
 use crate::probes::{Allowance, Probes};
-use crate::request::{Backend, Request, SampleError, Subject};
+use crate::request::{Backend, FindsOut, Request, SampleError, Subject};
 use crate::target::{cpu_time_of_children, told_by};
 use insight::probes::Timing;
 use lab::stop::Stop;
 use records::profile::{Calibration, Profile};
 use std::time::{Duration, Instant};
-use units::{Estimate, Quantity, Unit};
+use units::{Bytes, Estimate, Quantity, Unit};
 
 /// Profiles where the program's time goes, and says how the program ended as well.
 pub fn run(request: &Request, stop: Stop) -> Result<Profile, SampleError> {
@@ -55,6 +55,10 @@ fn method(request: &Request) -> Result<Box<dyn Method>, SampleError> {
 pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Result<Profile, SampleError> {
     let mut calibration = method.calibration();
     let (mut preload, no_allocations) = method.preload(request)?;
+    let FindsOut { allocations, allocations_from, .. } = request.finds_out;
+    if let Some(preload) = preload.as_ref().filter(|_| allocations && allocations_from > Bytes(0)) {
+        preload.region.only_from(allocations_from);
+    }
     let (probing, no_probes) = method.probing(request, preload.as_mut());
     if let Some(probing) = &probing {
         add_probing(&mut calibration, probing);
