@@ -72,7 +72,7 @@ fn waits_for(loads: &[&StallingLoad]) -> Option<Finding> {
     let is_wide = first.footprint.estimate().is_some_and(|bytes| bytes.lo >= BEYOND_TLB_BYTES);
     let by_pages = is_wide && first.pattern != Pattern::Stream;
     let pages = if by_pages {
-        "; so much lies on more pages than the TLB holds: huge pages (--try tries them)"
+        "; so much lies on more pages than the TLB holds: huge pages (gleaner speed tries them)"
     } else {
         ""
     };

@@ -126,6 +126,39 @@ mod tests {
         assert_eq!(prepared.page.unwrap().did_nothing(), None);
     }
 
+    /// Five megabytes of code: an operation at its begin and at its end, with nothing between.
+    const CODE: &str = r#"
+#include <stdio.h>
+__asm__(".globl far\nfar: lea 1(%rdi), %rax\n.fill 5 << 20, 1, 0x90\nadd $1, %rax\nret\n");
+long far(long);
+int main(void) { return printf("%ld\n", far(40)) == 3 ? 5 : 6; }
+"#;
+
+    #[test]
+    fn code_that_was_moved_does_what_it_did() {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, file) = (folder.path().join("p.c"), folder.path().join("p"));
+        fs::write(&source, CODE).unwrap();
+        let mut compile = std::process::Command::new("gcc");
+        let Ok(done) = compile.args(["-O1", "-o"]).arg(&file).arg(&source).output() else {
+            return eprintln!("skipped: there is no gcc");
+        };
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let prepared = prepare(Setting::CodeOnHugePages);
+        let program = Program { command: vec![file.into()] };
+        let output = program.command(&prepared.start).output().unwrap();
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
+            (Some(5), "42\n")
+        );
+        let nothing = prepared.page.unwrap().did_nothing();
+        let thp = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+        if thp.contains("[never]") || thp.is_empty() {
+            return eprintln!("skipped: no huge pages here: {nothing:?}");
+        }
+        assert_eq!(nothing, None);
+    }
+
     /// Allocates in every way at calls whose return addresses have names, and checks what it gets.
     const BLOCKS: &str = r#"
 #include <malloc.h>
