@@ -21,6 +21,8 @@ mod repeated;
 mod result;
 mod runs;
 mod seq;
+#[cfg(test)]
+mod simulated;
 mod split;
 mod stride;
 mod text;

@@ -13,8 +13,8 @@
 //! predicted, and the interval reaches to the second. Where all lines are alike, both hold
 //! `C / count`.
 //!
-//! Lines that are passed in order return after a whole lap, neither sooner nor later: `min(x, 1)`
-//! and `x · (1 - e^(-1/x))`.
+//! Lines that are passed in order return after a whole lap, neither sooner nor later: a cache holds
+//! `min(x, 1)` and `x · (1 - e^(-1/x))` of them, in the mean over a lap.
 
 use super::figure::sum;
 use super::known::Known;
@@ -60,7 +60,7 @@ pub(crate) fn served(known: &Known<'_>, all: &[Lines]) -> Option<Vec<Vec<Estimat
 }
 
 /// The share of each kind that a cache of this many lines holds, by either way of replacing.
-fn held(all: &[Lines], capacity: f64) -> Vec<[f64; 2]> {
+pub(crate) fn held(all: &[Lines], capacity: f64) -> Vec<[f64; 2]> {
     let [oldest, any] = [Replaced::Oldest, Replaced::Any].map(|replaced| {
         let within = time(all, capacity, replaced);
         all.iter().map(|lines| within.map_or(1.0, |time| lines.held(time, replaced))).collect::<Vec<_>>()
