@@ -101,7 +101,7 @@ pub(crate) fn between_loads(access: &Access, others: &[Lines], line: u64) -> Byt
     let own = lines::of(access, line);
     let lap = own.iter().map(|lines| lines.count).sum::<f64>() / lines::loads(&own);
     let theirs = others.iter().map(|lines| lines.count * lines.held(lap, Replaced::Oldest));
-    Bytes(access.area.0 + (theirs.sum::<f64>() * line as f64) as u64)
+    Bytes(access.area.0.saturating_add((theirs.sum::<f64>() * line as f64) as u64))
 }
 
 /// The mean over several kinds of lines, by their loads: a share for each level.

@@ -93,8 +93,10 @@ fn skewed(nodes: f64, skew: f64, lines: f64) -> Vec<Lines> {
     while from < end {
         let to = (from + (from / BANDS).floor().max(1.0)).min(end);
         let rank = f64::midpoint(from, to);
-        // The band in relation to its middle, for powers of ranks may be too small for a number.
-        bands.push((to - from, rank.powf(-skew) * (to - from) * bent(from / rank, to / rank, skew)));
+        // In relation to its middle. Ranks so far behind that this is no number come never.
+        let middle = rank.powf(-skew);
+        let weight = if middle > 0.0 { middle * bent(from / rank, to / rank, skew) } else { 0.0 };
+        bands.push((to - from, (to - from) * weight));
         from = to;
     }
     let all: f64 = bands.iter().map(|band| band.1).sum();
@@ -111,7 +113,7 @@ fn bent(from: f64, to: f64, skew: f64) -> f64 {
     (antiderivative(to) - antiderivative(from)) / (to - from)
 }
 
-/// What another access loads for each one of this, which it comes as often as.
+/// What another access loads for each access of this one, of which it has this many.
 pub(crate) fn beside(access: &Access, line: u64, as_often: f64) -> Vec<Lines> {
     let more = |lines: Lines| Lines { loads: lines.loads * as_often, ..lines };
     of(access, line).into_iter().map(more).collect()

@@ -148,3 +148,35 @@ fn interleaved_accesses_overlap_and_share_caches() {
     let rare = time("rand(64M, n=10M) & seq(1G, n=1)").value;
     assert!((rare / time("rand(64M, n=10M)").value - 1.0).abs() < 0.01);
 }
+
+#[test]
+fn extremes_have_a_time_between_its_bounds() {
+    let machine = fixture();
+    for text in [
+        "rand(1G, zipf=1000000)",
+        "rand(1G, zipf=200)",
+        "rand(64, zipf=2)",
+        "rmw(1K, lines=900)",
+        "tree(64, 2, 64)",
+        "tree(1024T, 2, 1)",
+        "tree(1024T, 1G, 64)",
+        "tree(1M, 2, 1M)",
+        "tree(1G, 16, 64, mlp=1000)",
+        "search(1)",
+        "search(1024T)",
+        "chase(1G, lines=1M)",
+        "chase(64) & seq(1024T)",
+        "seq(1024T) & chase(64) & rmw(1G, zipf=3)",
+        "window(4K, 1M) & stride(4K, 64M) & tree(1M, 4, 16) & search(1M)",
+        "rand(1G, n=1) & seq(64, n=1G)",
+    ] {
+        let found = predicted(&machine, text);
+        for part in found.parts.iter().map(|part| &part.time).chain([&found.time]) {
+            let time = part.estimate().unwrap_or_else(|| panic!("{text}: {part:?}"));
+            assert!(time.lo > 0.0 && time.lo <= time.value && time.value <= time.hi, "{text}: {time:?}");
+        }
+        let shares = found.levels.iter().map(|level| level.share.value().expect("a share"));
+        let shares: Vec<f64> = shares.collect();
+        assert!(shares.iter().all(|&share| share >= 0.0), "{text}: {shares:?}");
+    }
+}
