@@ -87,10 +87,10 @@ int main(void) {
           "rand(4M, n=8388608, work=%.2fns, instructions=%.1f)",
           edge.instructions * DEGREE, edge.ns, edge.instructions);
     timed("sparse matrix by vector", sparse_product,
-          "seq(96M); rand(8M, n=8388608, work=%.2fns, instructions=%.1f); seq(8M, op=write)", product.ns,
+          "seq(96M) & rand(8M, n=8388608, work=%.2fns, instructions=%.1f); seq(8M, op=write)", product.ns,
           product.instructions);
     timed("pointer jumping in 4 MiB", pointer_jumping,
-          "seq(4M); rand(4M, n=1048576, work=%.2fns, instructions=%.1f); seq(4M, op=write)", jump.ns,
+          "seq(4M) & rand(4M, n=1048576, work=%.2fns, instructions=%.1f); seq(4M, op=write)", jump.ns,
           jump.instructions);
     return 0;
 }

@@ -95,17 +95,6 @@ static uint64_t btree_search(void) {
     return key;
 }
 
-// The steps of all searches. A step with n lines needs one of them again after n searches in the
-// mean, and each of these brings a line of every later step, too: caches see an area that is as
-// much larger.
-static char *steps(char *text, int steps, int fanout, size_t bytes, int lines, double ns) {
-    char *end = text;
-    for (int step = 0; step < steps; step++, bytes *= fanout)
-        end += sprintf(end, "%srand(%lu, mlp=%d, n=%d, work=%.2fns)", step ? "; " : "",
-                       bytes * (steps - step), lines, lines * SEARCHES, ns);
-    return end;
-}
-
 // What a step takes in the nearest cache, of searches with a few steps.
 static double step(body search, double steps) {
     searches = SEARCHES * 4;
@@ -115,22 +104,27 @@ static double step(body search, double steps) {
 }
 
 int main(void) {
-    char text[4096];
+    // Steps to one line, and three more inside it.
     make_sorted(SMALL);
     double ns = step(binary_search, 11);
-    // The last three steps stay in the line that the step before has loaded.
-    sprintf(steps(text, 20, 2, LINE, 1, ns), "; rand(64, mlp=1, n=%d, work=%.2fns)", 3 * SEARCHES, ns);
     make_sorted(MIB(64));
-    timed("binary search in 64 MiB", binary_search, "%s", text);
+    timed("binary search in 64 MiB", binary_search, "search(64M, n=262144, work=%.1fns)", 23 * ns);
+    // The steps of this one do not share a few sets of a cache.
+    make_sorted(MIB(61));
+    timed("binary search in 61 MiB", binary_search, "search(61M, n=262144, work=%.1fns)", 23 * ns);
     make_tree(8);
     ns = step(tree_search, 7);
     make_tree(DEPTH);
-    steps(text, DEPTH - 1, 2, LINE, 1, ns);
-    timed("binary tree of 64 MiB", tree_search, "%s", text);
+    // Of the last level a search finds the place, and reads nothing.
+    timed("binary tree of 64 MiB", tree_search, "tree(%lu, 2, 64, n=262144, work=%.1fns)",
+          (((size_t)1 << (DEPTH - 1)) - 1) * LINE, (DEPTH - 1) * ns);
     make_btree(2);
-    ns = step(btree_search, 2 * 2);
+    ns = step(btree_search, 2);
     make_btree(BTREE_LEVELS);
-    steps(text, BTREE_LEVELS, FANOUT, 2 * LINE, 2, ns);
-    timed("B-tree of 8 MiB", btree_search, "%s", text);
+    size_t bytes = 0;
+    for (int level = 0, nodes = 1; level < BTREE_LEVELS; level++, nodes *= FANOUT)
+        bytes += nodes * 2 * LINE;
+    timed("B-tree of 8 MiB", btree_search, "tree(%lu, 16, 128, n=262144, work=%.1fns)", bytes,
+          BTREE_LEVELS * ns);
     return 0;
 }

@@ -113,7 +113,7 @@ int main(void) {
     make_table(MIB(32));
     many = MANY;
     timed("join with a table of 32 MiB", join,
-          "seq(32M); rand(32M, n=4194304, work=%.2fns, instructions=%.1f)", joined.ns, joined.instructions);
+          "seq(32M) & rand(32M, n=4194304, work=%.2fns, instructions=%.1f)", joined.ns, joined.instructions);
 
     make_places(SMALL / sizeof *counters);
     struct cost counted = cost(histogram, MANY);
@@ -121,10 +121,10 @@ int main(void) {
     struct cost read = cost(gather, MANY), written = cost(scatter, MANY);
     make_places(MANY);
     timed("histogram of 16 MiB", histogram,
-          "seq(16M); rand(16M, n=4194304, work=%.2fns, instructions=%.1f)", counted.ns, counted.instructions);
-    timed("gather from 64 MiB", gather, "seq(16M); rand(64M, n=4194304, work=%.2fns, instructions=%.1f)",
+          "seq(16M) & rmw(16M, n=4194304, work=%.2fns, instructions=%.1f)", counted.ns, counted.instructions);
+    timed("gather from 64 MiB", gather, "seq(16M) & rand(64M, n=4194304, work=%.2fns, instructions=%.1f)",
           read.ns, read.instructions);
     // The core does not wait for stores before it looks further ahead.
-    timed("scatter to 64 MiB", scatter, "seq(16M); rand(64M, n=4194304, work=%.2fns)", written.ns);
+    timed("scatter to 64 MiB", scatter, "seq(16M) & rmw(64M, n=4194304, work=%.2fns)", written.ns);
     return 0;
 }

@@ -5,10 +5,12 @@ pub(crate) mod repeat;
 
 use crate::console::Console;
 use crate::failure::{self, Exit, OutputError, Refusal};
-use crate::{cpu, csv, live, results, save, summary};
+use crate::results::lat_mem_rd;
+use crate::{cpu, csv, live, save, summary};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use experiments::choices::{self, CpuChoice, LEAST_MEMORY, MemoryRefused};
+use experiments::stride_choice::StrideChoice;
 use experiments::{Refused, Request, catalogue};
 use lab::stop::Stop;
 use records::Document;
@@ -80,6 +82,15 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_memory: Option<Bytes>,
 
+    /// Strides of the stride experiment, as in 64,128,256: these, ascending, and no others
+    #[arg(long = "stride", value_name = "BYTES", value_delimiter = ',')]
+    pub(crate) strides: Vec<Bytes>,
+
+    /// Sizes of the stride experiment's areas: one is the largest, and those that lat_mem_rd has
+    /// below it are measured, too; of several, as in 1M,64M, these and no others
+    #[arg(long = "size", value_name = "SIZE", value_delimiter = ',')]
+    pub(crate) sizes: Vec<Bytes>,
+
     /// Say what would be measured, where, how long it takes and how much memory it may use, and
     /// measure nothing
     #[arg(long)]
@@ -102,8 +113,18 @@ impl MeasureArgs {
             repeat: 1,
             output: None,
             max_memory: None,
+            strides: Vec::new(),
+            sizes: Vec::new(),
             dry_run: false,
         }
+    }
+
+    fn measures(&self, experiment: &str) -> bool {
+        self.experiments.is_empty() || self.experiments.iter().any(|asked| asked == experiment)
+    }
+
+    fn chooses_strides(&self) -> bool {
+        !(self.strides.is_empty() && self.sizes.is_empty())
     }
 }
 
@@ -111,7 +132,8 @@ impl MeasureArgs {
 pub(crate) enum Format {
     /// A summary
     Text,
-    /// Two columns, as lmbench's lat_mem_rd prints them: size in MB and latency in ns
+    /// Two columns, as lmbench's lat_mem_rd prints them: size in MB and latency in ns; of the
+    /// stride experiment for each stride, if latency is not measured or strides or sizes are chosen
     #[value(name = "lat_mem_rd")]
     LatMemRd,
     /// Every point of every experiment
@@ -135,10 +157,9 @@ pub(crate) fn run(args: &MeasureArgs, console: &Console) -> anyhow::Result<Exit>
     if let Some(directory) = &args.csv {
         csv::check(directory)?;
     }
-    if args.format == Format::LatMemRd
-        && !(args.experiments.is_empty() || args.experiments.iter().any(|e| e == "latency"))
-    {
-        return Err(Refusal::wrong_use("--format lat_mem_rd", "needs the latency experiment").into());
+    if args.format == Format::LatMemRd && !(args.measures("latency") || args.measures("stride")) {
+        let why = "needs the latency or the stride experiment";
+        return Err(Refusal::wrong_use("--format lat_mem_rd", why).into());
     }
     let machine = measured(args, 0, console)?;
     let interrupted = machine.run.interrupted;
@@ -219,10 +240,13 @@ fn tell(args: &MeasureArgs, console: &Console, document: &Document<Machine>) -> 
         Format::Text => {
             console.text(&summary::of(&document.body, console.colour(), console.width()))?;
         }
-        Format::LatMemRd => match results::lat_mem_rd(&document.body) {
-            Some(columns) => console.text(&columns)?,
-            None => return Err(no_curve(&document.body).into()),
-        },
+        Format::LatMemRd => {
+            let machine = &document.body;
+            let of_strides = args.chooses_strides() || !args.measures("latency");
+            let columns =
+                if of_strides { lat_mem_rd::of_strides(machine) } else { lat_mem_rd::of_latency(machine) };
+            console.text(&columns.ok_or_else(|| no_curve(machine, of_strides))?)?;
+        }
         Format::Csv => {
             for (name, table) in csv::of(&document.body) {
                 console.text(&format!("# {name}\n{table}"))?;
@@ -267,6 +291,10 @@ pub(crate) fn request(
     host: &Host,
     console: &Console,
 ) -> anyhow::Result<(Request, CpuChoice)> {
+    if args.chooses_strides() && !args.measures("stride") {
+        let option = if args.strides.is_empty() { "--size" } else { "--stride" };
+        return Err(Refusal::wrong_use(option, "needs the stride experiment").into());
+    }
     let experiments: Vec<_> = if args.experiments.is_empty() {
         catalogue::ALL.iter().collect()
     } else {
@@ -298,6 +326,11 @@ pub(crate) fn request(
             memory.usable, memory.most
         ));
     }
+    let strides = StrideChoice { strides: args.strides.clone(), sizes: args.sizes.clone() };
+    strides.check(host, chosen.cpu, memory.areas).map_err(|(which, why)| {
+        let option = if args.sizes.contains(&which) { "--size" } else { "--stride" };
+        Refusal::wrong_use(format!("{option} {which}"), why)
+    })?;
     let request = Request {
         experiments,
         effort: match (args.quick, args.thorough) {
@@ -309,20 +342,21 @@ pub(crate) fn request(
         cpu: chosen.cpu,
         seed: args.seed.unwrap_or_else(choices::seed),
         max_memory: memory.areas,
+        strides,
         stop: Stop::on_signals(),
     };
     Ok((request, chosen))
 }
 
 /// Why `--format lat_mem_rd` has nothing to print.
-fn no_curve(machine: &Machine) -> Refusal {
-    let what = "--format lat_mem_rd";
-    match &machine.experiments.latency {
-        Some(outcome) => {
-            Refusal::failed(what, outcome.why.clone().unwrap_or_else(|| "no point was resolved".to_owned()))
-        }
-        None => Refusal::failed(what, "stopped before the latency experiment"),
-    }
+fn no_curve(machine: &Machine, of_strides: bool) -> Refusal {
+    let name = if of_strides { "stride" } else { "latency" };
+    let endings = catalogue::endings(&machine.experiments);
+    let why = match endings.iter().find(|ending| ending.name == name) {
+        Some(ending) => ending.why.unwrap_or("no point was resolved").to_owned(),
+        None => format!("stopped before the {name} experiment"),
+    };
+    Refusal::failed("--format lat_mem_rd", why)
 }
 
 pub(crate) fn refusal(what: &str, refused: &Refused) -> Refusal {

@@ -16,28 +16,39 @@ const PATTERNS: &str = "\
 Accesses:
   chase(AREA)         each load takes its address from the one before
   rand(AREA)          independent loads of lines drawn at random
+  rmw(AREA)           the same, and each line is written, too
   seq(AREA)           line after line
   stride(STEP, AREA)  every STEP bytes, until all of the area is accessed
   window(SIZE, AREA)  runs of reads and writes, each at a random place
+  tree(AREA, FANOUT, NODE)
+                      from the root to a leaf drawn at random, in a tree that
+                      takes AREA in all, with nodes of NODE bytes
+  search(AREA)        binary search for a random key, in sorted keys of 8 bytes
 
 Together:
   A; B                one after the other
   A || B              beside each other, each on a thread of its own
+  A & B               interleaved on one thread, as in rand(64M) & seq(1G)
   10 * A              ten times; ( ) group
 
 Options of an access, behind its sizes, as in rand(1G, mlp=4):
   n=1M                how many accesses (1 000 000); else one pass over the area,
-                      an access for each line, STEP or window
-  mlp=4               how many loads of rand or stride are under way at once;
-                      else as many as the core can have
+                      an access for each line, node, STEP or window
+  mlp=4               how many accesses of rand, rmw or stride are under way at
+                      once; else as many as the core can have; or how many walks
+                      of tree or search; else one
+  lines=3             how many lines of each node chase, rand, rmw or tree read;
+                      else one, or all of a tree's node
+  zipf=0.99           skew of rand or rmw: the rth node is drawn as often as
+                      1/r^0.99 says; else all alike
   pages=2M            4K, thp, 2M or 1G; else what ordinary programs get there
   op=write            what seq does: read, write, copy, triad, nt-write or nt-copy,
                       AREA being that of all its arrays
   remote=50%          share of memory's part that lies on another node; else 0
   work=2.5ns          what an access takes, with its computing, when all data are
                       in the nearest cache: run the same code on 16 KiB
-  instructions=9      of one access of rand or stride, with its computing: how many
-                      fit into the re-order buffer at once";
+  instructions=9      of one access of rand, rmw or stride, with its computing: how
+                      many fit into the re-order buffer at once";
 
 /// Predict how long an access pattern takes on a measured machine
 ///

@@ -1,6 +1,8 @@
 //! What an experiment is given: the machine's facts, a station to measure at, how much time it has,
 //! and a way to turn series of blocks into quantities.
 
+use crate::line;
+use crate::stride_choice::StrideChoice;
 use crate::time_budget::{Allotment, TimeBudget};
 use lab::campaign::{self, CampaignResult, Series, Station};
 use lab::grade::RunTally;
@@ -56,6 +58,7 @@ pub struct Context<'a> {
     pub budget: Duration,
     pub(crate) time_budget: TimeBudget,
     pub max_memory: Bytes,
+    pub(crate) strides: &'a StrideChoice,
     /// A generator seeded for this experiment alone.
     pub rng: Rng,
     pub stop: Stop,
@@ -206,12 +209,7 @@ impl Context<'_> {
 
     /// The size of a cache line as the host claims it; 64 where it claims nothing.
     pub fn line(&self) -> u64 {
-        self.host
-            .data_cache_sizes_of(self.cpu() as u32)
-            .first()
-            .and_then(|c| c.line)
-            .map_or(64, |line| line.0)
-            .clamp(64, 256)
+        line::claimed(self.host, self.cpu())
     }
 
     /// The size of the last cache as the host claims it, for choosing what to measure.

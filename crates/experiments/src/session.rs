@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::context::{Context, Refused};
 use crate::entry::Entry;
+use crate::stride_choice::StrideChoice;
 use crate::time_budget::TimeBudget;
 use lab::arena;
 use lab::campaign::Station;
@@ -25,6 +26,8 @@ pub struct Request {
     pub cpu: usize,
     pub seed: u64,
     pub max_memory: Bytes,
+    /// What the stride experiment measures, where not the usual strides and sizes.
+    pub strides: StrideChoice,
     pub stop: Stop,
 }
 
@@ -61,6 +64,7 @@ pub fn measure(request: &Request, host: &Host, progress: &mut dyn Progress) -> R
         budget: Duration::ZERO,
         time_budget: TimeBudget::of(Duration::ZERO),
         max_memory: request.max_memory,
+        strides: &request.strides,
         rng: rng.clone(),
         stop: request.stop,
         tally: RunTally::default(),
@@ -215,6 +219,7 @@ mod tests {
             cpu: lab::pin::allowed().unwrap()[0],
             seed: 1,
             max_memory: Bytes::mib(64),
+            strides: StrideChoice::default(),
             stop: Stop::never(),
         };
         let machine = measure(&request, &Host::default(), &mut units::Silent).unwrap();

@@ -12,13 +12,17 @@ mod chase;
 mod combine;
 mod curve;
 mod figure;
+mod held;
 mod known;
+mod lines;
 mod rand;
 mod remote;
 mod repeated;
 mod result;
 mod runs;
 mod seq;
+#[cfg(test)]
+mod simulated;
 mod split;
 mod stride;
 mod text;
@@ -31,24 +35,32 @@ pub use runs::over_runs;
 pub use text::{compared, text};
 
 use crate::pattern::{Access, Kind, Options, Pattern};
+use combine::Asked;
 use figure::Figure;
 use known::Known;
+use lines::Lines;
 use records::machine::{Machine, Verdict};
 use records::run::Refused;
+use units::Estimate;
 
 /// Predicts this pattern; `defaults` hold where an access says nothing itself.
 pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Result<Prediction, Refused> {
     let known = Known::new(machine);
     let difference = repeated::difference(&known);
     let mut parts = Vec::new();
-    let mut run = combine::run(&known, pattern, &mut |access| {
-        let options = access.options.or(defaults);
-        let access = Access { options, ..access.clone() };
-        let figure = repeated::allowed_for(figure_of(&known, &access)?, difference);
+    let line = known.line();
+    let mut run = combine::run(&known, pattern, &mut |access, others| {
+        let whole = |access: &Access| Access { options: access.options.or(defaults), ..access.clone() };
+        let access = whole(access);
+        let accesses = access.accesses(line);
+        let others = others.iter().map(whole);
+        let others: Vec<Lines> =
+            others.flat_map(|other| lines::beside(&other, line, other.accesses(line) / accesses)).collect();
+        let figure = repeated::allowed_for(figure_of(&known, &access, &others)?, difference);
+        let unbound = unbound(&known, &access, &others, &figure);
         let figure = work::added(&known, &access, figure);
-        let accesses = access.accesses(known.line());
         parts.push(Part::of(&access, accesses, &figure));
-        Ok((accesses, figure))
+        Ok(Asked { accesses, figure, unbound, work: access.options.work.unwrap_or(0.0) })
     })?;
     if !(run.accesses.is_finite() && run.time.hi.is_finite()) {
         let (what, why) = ("pattern".to_owned(), "more accesses than can be counted".to_owned());
@@ -72,13 +84,33 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     Ok(Prediction::of(&run, parts))
 }
 
-fn figure_of(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
+/// Predicts an access among others, which load these lines meanwhile.
+fn figure_of(known: &Known<'_>, access: &Access, others: &[Lines]) -> Result<Figure, Refused> {
+    let area = held::between_loads(access, others, known.line());
+    let larger = &Access { area, ..access.clone() };
     let figure = match access.kind {
-        Kind::Chase => chase::figure(known, access),
-        Kind::Rand => rand::figure(known, access),
-        Kind::Seq => seq::figure(known, access),
-        Kind::Stride { step } => stride::figure(known, access, step),
-        Kind::Window { size } => window::figure(known, access, size),
+        Kind::Chase => chase::of_nodes(known, larger),
+        Kind::Rand | Kind::Rmw | Kind::Tree { .. } | Kind::Search => rand::figure(known, access, others),
+        Kind::Seq => seq::figure(known, larger),
+        Kind::Stride { step } => stride::figure(known, larger, step),
+        Kind::Window { size } => window::figure(known, larger, size),
     };
     remote::applied(known, access, figure?)
+}
+
+/// The time of an access if no load waited for another: what it takes of the queues of the core.
+/// Where the record does not tell, what it takes in all.
+fn unbound(known: &Known<'_>, access: &Access, others: &[Lines], figure: &Figure) -> Estimate {
+    if others.is_empty() || matches!(access.kind, Kind::Seq | Kind::Window { .. }) {
+        return figure.time;
+    }
+    let mut loose = access.clone();
+    loose.options = Options { mlp: Some(f64::INFINITY), instructions: None, ..loose.options };
+    if loose.kind == Kind::Chase {
+        loose.kind = Kind::Rand;
+    }
+    match figure_of(known, &loose, others) {
+        Ok(loose) if loose.time.value < figure.time.value => loose.time,
+        _ => figure.time,
+    }
 }

@@ -58,6 +58,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Measure five times, into before/1.json to before/5.json, to compare with later runs.",
             ),
             (
+                "gleaner measure stride --stride 64,128 --size 1G --format lat_mem_rd",
+                "Choose strides and the largest size, and print a curve for each stride.",
+            ),
+            (
                 "gleaner measure --dry-run",
                 "Say how long that takes and how much memory it may use; measure nothing.",
             ),
@@ -193,6 +197,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             (
                 "gleaner predict --machine m.json --on other.json '8 * rand(1G, mlp=4); seq(2G)'",
                 "Predict eight passes of random reads, then a scan, on two machines.",
+            ),
+            (
+                "gleaner predict 'tree(1G, 16, 256, n=1M) & seq(64M)'",
+                "Predict a million walks through a tree among a pass in order, by one thread.",
             ),
             (
                 "gleaner predict --json --if pages=2M 'rand(1G)' | jq .per_access.value",

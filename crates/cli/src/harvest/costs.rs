@@ -5,6 +5,7 @@ use crate::console::Console;
 use crate::live;
 use experiments::catalogue;
 use experiments::choices::{self, CpuChoice};
+use experiments::stride_choice::StrideChoice;
 use lab::stop::Stop;
 use records::Document;
 use records::host::Host;
@@ -40,6 +41,7 @@ fn measured(host: &Host, console: &Console) -> Result<Machine, String> {
         cpu,
         seed: choices::seed(),
         max_memory: memory.areas,
+        strides: StrideChoice::default(),
         // Ctrl-C ends this process, as it would while a plan is made.
         stop: Stop::never(),
     };

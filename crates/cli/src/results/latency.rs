@@ -116,7 +116,7 @@ fn size(quantity: &Quantity) -> String {
     }
 }
 
-/// Latency over size, all curves in one table; and the two columns that `lat_mem_rd` prints.
+/// Latency over size, all curves in one table.
 fn csv(machine: &Machine) -> Option<String> {
     let result = machine.experiments.latency.as_ref()?.result.as_ref()?;
     let mut text = String::from(
@@ -141,20 +141,6 @@ fn csv(machine: &Machine) -> Option<String> {
                 p.blocks,
                 p.voided
             );
-        }
-    }
-    Some(text)
-}
-
-/// As `lat_mem_rd` prints it: the stride, then size in megabytes and nanoseconds a load.
-pub(crate) fn lat_mem_rd(machine: &Machine) -> Option<String> {
-    let result = machine.experiments.latency.as_ref()?.result.as_ref()?;
-    let main = |c: &&Curve| c.pattern == Pattern::Random && c.access == Access::Read && !c.points.is_empty();
-    let curve = result.curves.iter().find(main)?;
-    let mut text = format!("\"stride={}\n", curve.points[0].pitch.0);
-    for p in &curve.points {
-        if let Some(ns) = p.latency.ns.value() {
-            let _ = writeln!(text, "{:.5} {:.3}", p.size.0 as f64 / f64::from(1 << 20), ns);
         }
     }
     Some(text)

@@ -7,6 +7,7 @@
 mod bandwidth;
 mod c2c;
 mod clock;
+pub(crate) mod lat_mem_rd;
 mod latency;
 mod mlp;
 mod numa;
@@ -19,8 +20,6 @@ mod threads;
 mod tlb;
 mod windows;
 mod yields;
-
-pub(crate) use latency::lat_mem_rd;
 
 use experiments::catalogue;
 use records::machine::Machine;

@@ -68,7 +68,10 @@ fn grid(result: &Stride, width: usize) -> String {
         result.points.iter().filter(|p| p.direction == Direction::Forward).map(|p| p.stride).collect();
     strides.sort();
     strides.dedup();
-    strides.retain(|s| s.0.is_power_of_two());
+    // Strides of the command line have no random reads beside them, and are all shown.
+    if result.points.iter().any(|p| p.direction == Direction::Random) {
+        strides.retain(|s| s.0.is_power_of_two());
+    }
     let find = |size: Bytes, direction: Direction, stride: Option<Bytes>| -> String {
         let is = |p: &&StridePoint| {
             p.size == size && p.direction == direction && stride.is_none_or(|s| p.stride == s)

@@ -36,6 +36,11 @@ fn wrong_use_is_told_in_one_line() {
             &["measure", "--max-memory", "3X"],
             "invalid value '3X' for '--max-memory <SIZE>': '3X' is not a size; write for example 32K, 1M or 1.5 GiB",
         ),
+        (&["measure", "latency", "--stride", "64"], "--stride: needs the stride experiment"),
+        (
+            &["measure", "stride", "-q", "--stride", "64,100"],
+            "--stride 100 B: a stride is 8 bytes or more, and a part or a multiple of a line of 64",
+        ),
         (&["measure", "--cpu", "x"], "invalid value 'x' for '--cpu <N>': invalid digit found in string"),
         (&["doctor", "--root", "/not/there"], "--root /not/there: No such file or directory"),
         (

@@ -59,6 +59,24 @@ fn areas_fit_into_the_addresses_that_the_shell_leaves() {
     assert!(errors.contains("ulimit -v") && errors.lines().count() == 1, "{errors}");
 }
 
+#[test]
+fn each_stride_that_is_asked_for_is_a_curve() {
+    let strides = ["--stride", "64,128", "--size", "64K", "--format", "lat_mem_rd"];
+    let output = gleaner(&["measure", "stride", "--quick", "-q"]).args(strides).output().unwrap();
+    let (code, text, errors) = said(&output);
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    let curves: Vec<&str> = text.split_terminator("\n\n").collect();
+    assert_eq!(curves.len(), 2, "{text}");
+    for (curve, head) in curves.iter().zip(["\"stride=64", "\"stride=128"]) {
+        let mut lines = curve.lines();
+        assert_eq!(lines.next(), Some(head));
+        // A size without a figure stands behind a mark.
+        let sizes = lines.map(|line| line.trim_start_matches("# ").split(' ').next().unwrap());
+        let sizes: Vec<&str> = sizes.collect();
+        assert_eq!((sizes.len(), sizes[0], sizes[12]), (13, "0.00049", "0.06250"), "{curve}");
+    }
+}
+
 /// A line of the shell, in which `$G` is this program.
 fn shell(line: &str) -> (Option<i32>, String, String) {
     let mut shell = Command::new("sh");

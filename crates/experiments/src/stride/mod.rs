@@ -6,6 +6,8 @@
 //! all lines are accessed. Otherwise a long stride would make a large area small enough for a
 //! cache. So the size of the area says which level the lines come from, whatever the stride. Read a
 //! row (one size) beside its random latency: equal means that nothing is prefetched.
+//!
+//! The command line may choose strides and sizes (`StrideChoice`).
 
 mod plan;
 mod reveal;
@@ -32,7 +34,9 @@ pub(crate) const ENTRY: Entry = Entry {
 fn run(ctx: &mut Context<'_>, _known: &Machine) -> Result<Stride, Refused> {
     let line = ctx.line();
     let pages = latency::main_pages(ctx);
-    let cap = latency::largest(ctx);
+    // What was asked for has its place, however large.
+    let asked = ctx.strides.sizes.iter().copied().max().unwrap_or_default();
+    let cap = latency::largest(ctx).max(Bytes(asked.0.next_multiple_of(2 << 20)));
     let pass = ChasePass {
         block: Duration::from_micros(ctx.pick(300, 1000, 1500)),
         blocks: ctx.pick(6, 11, 21),

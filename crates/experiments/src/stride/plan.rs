@@ -1,6 +1,7 @@
 //! Which sizes and strides are measured.
 
 use crate::context::Context;
+use crate::stride_choice::{LEAST_STEPS, StrideChoice};
 use records::machine::Direction;
 use units::Bytes;
 
@@ -20,8 +21,6 @@ const FORWARD: &[u64] = &[8, 16, 32, 64, 128, 192, 256, 320, 512, 1024, 2048, 40
 const BACKWARD: &[u64] = &[32, 64, 128, 256, 512, 1024, 4096];
 const QUICK_FORWARD: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 4096];
 const QUICK_BACKWARD: &[u64] = &[64, 256];
-/// A stride is measured only in areas that hold it at least this many times.
-const LEAST_STEPS: u64 = 4;
 
 pub(super) fn pair_distances() -> Vec<u64> {
     vec![8, 16, 32, 64, 128, 256, 512]
@@ -37,15 +36,36 @@ pub(super) fn pair_area(ctx: &Context<'_>) -> Bytes {
 }
 
 pub(super) fn settings(ctx: &Context<'_>, line: u64, largest: Bytes) -> Vec<StrideSetting> {
+    let StrideChoice { strides, sizes } = ctx.strides;
+    let sizes: Vec<u64> = match sizes[..] {
+        [largest] => below(largest.0),
+        [] if ctx.is_quick() => quick_sizes(&claimed(ctx), largest.0),
+        [] => {
+            let every = ctx.pick(2, 2, 1);
+            (14..40).step_by(every).map(|i| 1 << i).take_while(|&s| s <= largest.0 / 2).collect()
+        }
+        _ => sizes.iter().map(|size| size.0).collect(),
+    };
+    if !strides.is_empty() {
+        let cell = |size: u64, stride: Bytes| {
+            let fits = stride.0 * LEAST_STEPS <= size;
+            fits.then_some(StrideSetting { size: Bytes(size), stride, direction: Direction::Forward })
+        };
+        return sizes.iter().flat_map(|&size| strides.iter().filter_map(move |&s| cell(size, s))).collect();
+    }
     let (forward, backward) =
         ctx.pick((QUICK_FORWARD, QUICK_BACKWARD), (FORWARD, BACKWARD), (FORWARD, BACKWARD));
-    let sizes = if ctx.is_quick() {
-        quick_sizes(&claimed(ctx), largest.0)
-    } else {
-        let every = ctx.pick(2, 2, 1);
-        (14..40).step_by(every).map(|i| 1 << i).take_while(|&s| s <= largest.0 / 2).collect()
-    };
     sizes.iter().flat_map(|&size| row(size, line, forward, backward)).collect()
+}
+
+/// The sizes that lmbench's `lat_mem_rd` measures, from 512 bytes on, two an octave from 2 KiB on;
+/// and this one.
+fn below(largest: u64) -> Vec<u64> {
+    let octaves = (9..63).map(|i| 1_u64 << i);
+    let sizes = octaves.flat_map(|size| [size, size + size / 2]).filter(|size| ![768, 1536].contains(size));
+    let mut sizes: Vec<u64> = sizes.take_while(|&size| size < largest).collect();
+    sizes.push(largest);
+    sizes
 }
 
 /// The sizes of the caches that the host claims.
@@ -89,6 +109,14 @@ mod tests {
         assert!(row.iter().all(|s| s.stride.0 * LEAST_STEPS <= 16384));
         // 192 is not a whole number of these lines, 32 is a whole part of one.
         assert!(!row.iter().any(|s| s.stride.0 == 192) && row.iter().any(|s| s.stride.0 == 32));
+    }
+
+    #[test]
+    fn sizes_below_one_are_those_of_lat_mem_rd() {
+        let kib = |sizes: &[f64]| sizes.iter().map(|&size| (size * 1024.0) as u64).collect::<Vec<_>>();
+        assert_eq!(below(16 << 10), kib(&[0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0]));
+        let last = below(2000 << 20);
+        assert_eq!(last[last.len() - 2..], [1536 << 20, 2000 << 20]);
     }
 
     #[test]

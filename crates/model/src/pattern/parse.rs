@@ -1,6 +1,6 @@
 //! From text to a pattern; what cannot be understood is told with its place.
 
-use super::{Access, KINDS, Kind, Options, Pattern};
+use super::{Access, KINDS, Kind, Options, Pattern, takes};
 use records::machine::StreamKind;
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +18,7 @@ const OPERATIONS: [StreamKind; 6] = [
     StreamKind::NtCopy,
 ];
 
-const OPTIONS: [&str; 7] = ["n", "mlp", "pages", "remote", "op", "work", "instructions"];
+const OPTIONS: [&str; 9] = ["n", "mlp", "lines", "zipf", "pages", "remote", "op", "work", "instructions"];
 
 const PAGES: [&str; 4] = ["4K", "thp", "2M", "1G"];
 
@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Pattern, PatternError> {
     let pattern = parser.in_turn(0)?;
     match parser.token() {
         at if at.is_empty() => Ok(pattern),
-        at => Err(parser.error(at, "expected ';' or '||' between patterns, or the end")),
+        at => Err(parser.error(at, "expected ';', '||' or '&' between patterns, or the end")),
     }
 }
 
@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<Pattern, PatternError> {
 pub fn parse_setting(text: &str, options: &mut Options) -> Result<(), PatternError> {
     let mut parser = Parser { text, place: 0 };
     let name = parser.token();
-    if ["work", "instructions"].contains(&parser.at(&name)) {
+    if takes::OWN.contains(&parser.at(&name)) {
         let what = "each kind of access has its own: write it behind the sizes of an access";
         return Err(parser.error(name, what));
     }
@@ -149,12 +149,23 @@ impl Parser<'_> {
         if self.take("(") {
             let inner = self.in_turn(depth + 1)?;
             self.expect(")", "expected ')'")?;
+            if self.at(&self.token()) == "&" {
+                return Err(self.error(self.token(), "'&' stands between single accesses"));
+            }
             return Ok(inner);
         }
-        self.access()
+        self.mixed()
     }
 
-    fn access(&mut self) -> Result<Pattern, PatternError> {
+    fn mixed(&mut self) -> Result<Pattern, PatternError> {
+        let mut all = vec![self.access()?];
+        while self.take("&") {
+            all.push(self.access()?);
+        }
+        Ok(if all.len() == 1 { Pattern::Access(all.remove(0)) } else { Pattern::Mixed(all) })
+    }
+
+    fn access(&mut self) -> Result<Access, PatternError> {
         let name = self.next();
         let Some((word, sizes)) = KINDS.iter().find(|(word, _)| *word == self.at(&name)) else {
             let what = if name.is_empty() { "expected an access: " } else { "no access of this name; " };
@@ -165,11 +176,11 @@ impl Parser<'_> {
         let usage = format!("expected {word}({})", sizes.join(", "));
         self.expect("(", &usage)?;
         let mut found = Vec::new();
-        for (i, _) in sizes.iter().enumerate() {
+        for (i, size) in sizes.iter().enumerate() {
             if i > 0 {
                 self.expect(",", &usage)?;
             }
-            found.push(self.size(&usage)?);
+            found.push(if *size == "FANOUT" { self.fanout()? } else { self.size(&usage)? });
         }
         let mut options = Options::default();
         while self.take(",") {
@@ -179,33 +190,22 @@ impl Parser<'_> {
         let (kind, area) = match (*word, &found[..]) {
             ("chase", &[area]) => (Kind::Chase, area),
             ("rand", &[area]) => (Kind::Rand, area),
+            ("rmw", &[area]) => (Kind::Rmw, area),
             ("seq", &[area]) => (Kind::Seq, area),
+            ("search", &[area]) => (Kind::Search, area),
             ("stride", &[step, area]) => (Kind::Stride { step }, area),
+            ("tree", &[area, fanout, node]) => (Kind::Tree { fanout: fanout.0, node }, area),
             (_, &[size, area]) => (Kind::Window { size }, area),
             _ => return Err(self.error(name, usage)),
         };
         let access = Access { kind, area, options, text: self.text[name.start..self.place].to_owned() };
-        if access.unit(1) > area.0 {
-            return Err(self.error(name, format!("the area is smaller than the {}", sizes[0].to_lowercase())));
+        if access.unit(1) > area.0 as f64 {
+            return Err(self.error(name, format!("the area is smaller than the {}", takes::part(kind))));
         }
-        if access.options.mlp.is_some() && !matches!(kind, Kind::Rand | Kind::Stride { .. }) {
-            let what = match kind {
-                Kind::Chase => "the loads of a chase wait for each other: no mlp",
-                _ => "how many of these are under way at once is up to the processor: no mlp",
-            };
-            return Err(self.error(name, what));
+        if let Some(why) = access.takes_not() {
+            return Err(self.error(name, why));
         }
-        if access.options.operation.is_some() && kind != Kind::Seq {
-            return Err(self.error(name, "op belongs to seq; the others read, and a window writes, too"));
-        }
-        if access.options.instructions.is_some() && !matches!(kind, Kind::Rand | Kind::Stride { .. }) {
-            let what = match kind {
-                Kind::Chase => "the loads of a chase wait for each other: no instructions",
-                _ => "how many of these are under way at once is up to the processor: no instructions",
-            };
-            return Err(self.error(name, what));
-        }
-        Ok(Pattern::Access(access))
+        Ok(access)
     }
 
     fn size(&mut self, usage: &str) -> Result<Bytes, PatternError> {
@@ -217,14 +217,21 @@ impl Parser<'_> {
         }
     }
 
+    fn fanout(&mut self) -> Result<Bytes, PatternError> {
+        let at = self.next();
+        let fanout = count(self.at(&at)).filter(|n| n.fract() == 0.0 && *n >= 2.0);
+        let fanout = fanout.ok_or_else(|| self.error(at, "expected a fan-out, a count of 2 or more"))?;
+        Ok(Bytes(fanout as u64))
+    }
+
     fn option(&mut self, options: &mut Options) -> Result<(), PatternError> {
         let name = self.next();
         let word = self.at(&name).to_owned();
         if !OPTIONS.contains(&word.as_str()) {
             return Err(self.error(
                 name,
-                "expected an option: n=COUNT, mlp=COUNT, pages=KIND, remote=SHARE, op=NAME, work=TIME or \
-                 instructions=COUNT",
+                "expected an option: n=COUNT, mlp=COUNT, lines=COUNT, zipf=SKEW, pages=KIND, remote=SHARE, \
+                 op=NAME, work=TIME or instructions=COUNT",
             ));
         }
         self.expect("=", &format!("expected '=' behind '{word}'"))?;
@@ -245,6 +252,14 @@ impl Parser<'_> {
                 let n = count(&value).filter(|n| *n >= 1.0);
                 options.instructions =
                     Some(n.ok_or_else(|| self.error(at, "expected a count of 1 or more"))?);
+            }
+            "lines" => {
+                let n = count(&value).filter(|n| n.fract() == 0.0 && *n >= 1.0);
+                options.lines = Some(n.ok_or_else(|| self.error(at, "expected a count of 1 or more"))?);
+            }
+            "zipf" => {
+                let skew = count(&value);
+                options.zipf = Some(skew.ok_or_else(|| self.error(at, "expected a skew: 0, 0.99, 1.2"))?);
             }
             "work" => {
                 let time = nanos(&value);
@@ -319,7 +334,8 @@ mod tests {
 
     #[test]
     fn accesses_and_their_options() {
-        let access = one("rand(1G, mlp=4, n=1M, pages=2m, remote=25%, work=1.5us, instructions=12)");
+        let access = one("rand(1G, mlp=4, n=1M, pages=2m, remote=25%, work=1.5us, instructions=12, \
+                          lines=3, zipf=0.99)");
         assert_eq!((access.kind, access.area), (Kind::Rand, Bytes::gib(1)));
         let options = Options {
             accesses: Some(1e6),
@@ -329,6 +345,8 @@ mod tests {
             operation: None,
             work: Some(1500.0),
             instructions: Some(12.0),
+            lines: Some(3.0),
+            zipf: Some(0.99),
         };
         assert_eq!(access.options, options);
         assert_eq!(one(" stride(256,1G) ").kind, Kind::Stride { step: Bytes(256) });
@@ -337,6 +355,12 @@ mod tests {
             assert_eq!(one(&format!("seq(64M, work={text})")).options.work, Some(ns), "{text}");
         }
         assert_eq!(one("chase(64M)").accesses(64), f64::from(1 << 20));
+        assert_eq!(one("chase(192M, lines=3)").accesses(64), f64::from(1 << 20));
+        let tree = one("tree(64M, 16, 256)");
+        assert_eq!(tree.kind, Kind::Tree { fanout: 16, node: Bytes(256) });
+        assert_eq!((tree.accesses(64), tree.lines(64)), (f64::from(1 << 18), 4.0));
+        assert_eq!(one("tree(64M, 128, 4K, lines=6)").lines(64), 6.0);
+        assert_eq!((one("search(1M)").kind, one("rmw(1M)").kind), (Kind::Search, Kind::Rmw));
     }
 
     #[test]
@@ -347,6 +371,16 @@ mod tests {
         assert_eq!(parts.len(), 3);
         let Pattern::Times(3, inner) = &parts[1] else { panic!("{parts:?}") };
         assert!(matches!(&**inner, Pattern::Beside(two) if two.len() == 2));
+    }
+
+    #[test]
+    fn interleaved_binds_tightest() {
+        let Ok(Pattern::Beside(parts)) = parse("2 * rand(1M) & seq(1G) || chase(1K)") else {
+            panic!("beside");
+        };
+        let Pattern::Times(2, inner) = &parts[0] else { panic!("{parts:?}") };
+        assert!(matches!(&**inner, Pattern::Mixed(two) if two.len() == 2 && two[1].kind == Kind::Seq));
+        assert!(refused("(seq(1M); rand(1M)) & seq(1M)").contains("'&' stands between single accesses"));
     }
 
     #[test]
@@ -373,6 +407,13 @@ mod tests {
             ("seq(1M, cost=2ns)", "at 'cost' (column 9): expected an option: n=COUNT"),
             ("2.5 * seq(1M)", "at '2.5' (column 1): expected a count"),
             ("seq(0)", "at '0' (column 5): a size of nothing"),
+            ("tree(1M, 1, 64)", "at '1' (column 10): expected a fan-out"),
+            ("tree(1M, 16, 2M)", "at 'tree' (column 1): the area is smaller than the node"),
+            ("chase(1M, zipf=1)", "at 'chase' (column 1): zipf belongs to rand and rmw"),
+            ("seq(1M, lines=2)", "at 'seq' (column 1): lines belongs to"),
+            ("rand(1M, lines=1.5)", "at '1.5' (column 16): expected a count of 1"),
+            ("rand(1M, zipf=-1)", "at '-1' (column 15): expected a skew"),
+            ("seq(1M) & 2 * seq(1M)", "at '2' (column 11): no access of this name"),
             ("säq(1M)", "at 'säq' (column 1)"),
         ] {
             assert!(refused(text).starts_with(told), "{text}: {}", refused(text));
@@ -381,7 +422,7 @@ mod tests {
             assert!(refused(&deep).contains("too many parentheses"));
         }
         assert!(parse_setting("pages=3M", &mut Options::default()).is_err());
-        for text in ["work=2ns", "instructions=4"] {
+        for text in ["work=2ns", "instructions=4", "lines=2", "zipf=1"] {
             let error = parse_setting(text, &mut Options::default()).expect_err(text).to_string();
             assert!(error.contains("each kind of access has its own"), "{error}");
         }
@@ -389,11 +430,12 @@ mod tests {
 
     #[test]
     fn whatever_is_written_is_read_or_refused() {
-        let words: Vec<&str> = "seq rand chase window stride ( ) ; || | * , = 1M 64 2.5 n mlp pages remote \
-                                op work instructions 3ns copy 2M 50% ä -1 1e300"
-            .split_whitespace()
-            .chain([" ", ""])
-            .collect();
+        let words: Vec<&str> =
+            "seq rand chase window stride tree search rmw ( ) ; || | & * , = 1M 64 2.5 n mlp pages remote \
+                                lines zipf op work instructions 3ns copy 2M 50% ä -1 1e300"
+                .split_whitespace()
+                .chain([" ", ""])
+                .collect();
         let mut random = units::Rng::new(5);
         for _ in 0..20_000 {
             let length = random.below(14);

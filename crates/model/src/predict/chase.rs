@@ -1,7 +1,8 @@
-//! `chase(AREA)`: each load takes its address from the one before.
+//! `chase(AREA)`: each load takes its address from the one before. Where nodes have several lines,
+//! all of a node's are loaded at once.
 
-use super::figure::{Figure, Served, Source, widened};
-use super::known::{Known, MEMORY};
+use super::figure::{Figure, Served, Source, largest, product, quotient, widened};
+use super::known::{Known, MEMORY, lacks};
 use super::split;
 use crate::latency;
 use crate::pattern::Access;
@@ -12,6 +13,26 @@ use units::{Bytes, Estimate};
 /// The fit must be this near to the measured curve at the area that is asked for.
 const NEAR: f64 = 0.05;
 
+/// Of whole nodes.
+pub(crate) fn of_nodes(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
+    let mut figure = figure(known, access)?;
+    let lines = access.lines(known.line());
+    if lines > 1.0 {
+        let faster = known.speedup(lines, &figure.pages);
+        let faster = faster.ok_or_else(|| lacks(access, "figures of loads at once", "mlp"))?;
+        let one = Estimate::exact(1.0);
+        let longer = largest([quotient(one.scaled(lines), faster), one]);
+        figure.time = product(figure.time, longer);
+        for served in &mut figure.levels {
+            served.time = product(served.time, longer);
+        }
+        figure.waits *= longer.value;
+        figure.from_memory *= lines;
+    }
+    Ok(figure)
+}
+
+/// Of one line.
 pub(crate) fn figure(known: &Known<'_>, access: &Access) -> Result<Figure, Refused> {
     let area = access.area.0 as f64;
     let (curve, points, remark) = known.curve(access, Pattern::Random)?;

@@ -1,4 +1,4 @@
-//! Accesses one after the other, beside each other, and again and again.
+//! Accesses one after the other, beside each other, interleaved, and again and again.
 
 use super::figure::{Figure, Served, largest, sum};
 use super::known::Known;
@@ -22,13 +22,30 @@ pub(crate) struct Run {
     pub(crate) remarks: Vec<String>,
 }
 
-/// The count and the time of an access.
-type Ask<'a> = dyn FnMut(&Access) -> Result<(f64, Figure), Refused> + 'a;
+/// What is predicted of an access.
+pub(crate) struct Asked {
+    pub(crate) accesses: f64,
+    pub(crate) figure: Figure,
+    /// Nanoseconds of an access if no load waited for another.
+    pub(crate) unbound: Estimate,
+    /// Nanoseconds of an access, with its computing, in the nearest cache.
+    pub(crate) work: f64,
+}
+
+/// Predicts an access among those of others on the same thread.
+type Ask<'a> = dyn FnMut(&Access, &[Access]) -> Result<Asked, Refused> + 'a;
 
 /// Runs a pattern.
 pub(crate) fn run(known: &Known<'_>, pattern: &Pattern, figure: &mut Ask<'_>) -> Result<Run, Refused> {
     match pattern {
-        Pattern::Access(access) => figure(access).map(|(accesses, figure)| one(accesses, &figure)),
+        Pattern::Access(access) => figure(access, &[]).map(|asked| one(&asked)),
+        Pattern::Mixed(all) => {
+            let asked = all.iter().enumerate().map(|(own, access)| {
+                let others = all.iter().enumerate().filter(|(place, _)| *place != own);
+                figure(access, &others.map(|(_, other)| other.clone()).collect::<Vec<_>>())
+            });
+            Ok(mixed(&asked.collect::<Result<Vec<_>, _>>()?))
+        }
         Pattern::Times(times, inner) => Ok(repeated(run(known, inner, figure)?, *times as f64)),
         Pattern::InTurn(all) => {
             let runs = all.iter().map(|inner| run(known, inner, figure)).collect::<Result<Vec<_>, _>>()?;
@@ -42,7 +59,8 @@ pub(crate) fn run(known: &Known<'_>, pattern: &Pattern, figure: &mut Ask<'_>) ->
     }
 }
 
-fn one(accesses: f64, figure: &Figure) -> Run {
+fn one(Asked { accesses, figure, .. }: &Asked) -> Run {
+    let accesses = *accesses;
     let levels = figure.levels.iter().map(|served| Served {
         level: served.level.clone(),
         share: served.share.scaled(accesses),
@@ -89,6 +107,30 @@ fn together(runs: Vec<Run>, time: Estimate) -> Run {
         levels: split::joined(runs.into_iter().flat_map(|run| run.levels)),
         remarks,
     }
+}
+
+/// Accesses of one thread overlap unless they wait for each other. It takes as long as the longest
+/// of them, as all their loads in the queues that they share, and as all that is computed; at the
+/// most, nothing overlaps.
+fn mixed(asked: &[Asked]) -> Run {
+    let runs: Vec<Run> = asked.iter().map(one).collect();
+    let longest = largest(runs.iter().map(|run| run.time));
+    let queued = sum(asked.iter().map(|asked| asked.unbound.scaled(asked.accesses)));
+    let computed = Estimate::exact(asked.iter().map(|asked| asked.work * asked.accesses).sum());
+    let least = largest([longest, queued, computed]);
+    let all = sum(runs.iter().map(|run| run.time));
+    let time = Estimate::new(least.value.min(all.value), least.lo, all.hi);
+    let mut run = together(runs, time);
+    let part = time.value / all.value;
+    for served in &mut run.levels {
+        served.time = served.time.scaled(part);
+    }
+    run.waits *= part;
+    run.remarks.push(
+        "interleaved accesses are taken to overlap as far as the core can: the interval reaches to no overlap"
+            .to_owned(),
+    );
+    run
 }
 
 /// As long as the longest of them, each with memory's latency beside the traffic of the others, and

@@ -5,7 +5,7 @@ use super::figure::{product, quotient};
 use crate::bends;
 use crate::fit::Residual;
 use crate::hinge;
-use crate::pattern::{Access, USUAL_LINE};
+use crate::pattern::{Access, Kind, USUAL_LINE};
 use records::host::ThpMode;
 use records::machine::{self as record, Curve, Machine, MlpOfPages, Pattern, StreamKind, Windows};
 use records::run::Refused;
@@ -143,12 +143,7 @@ impl<'a> Known<'a> {
     ) -> Result<(&'a Curve, MeasuredCurve, Option<String>), Refused> {
         let fits = |c: &&Curve| c.pattern == pattern && c.access == record::Access::Read;
         let all = self.latencies().into_iter().flat_map(|l| &l.curves).filter(fits);
-        let usable = all.filter_map(|curve| {
-            let points = curve.points.iter();
-            let points = points.filter_map(|p| Some((p.size.0 as f64, p.latency.ns.estimate()?)));
-            Some((curve, MeasuredCurve::new(points)?))
-        });
-        let mut usable: Vec<_> = usable.collect();
+        let mut usable: Vec<_> = all.filter_map(|curve| Some((curve, over_size(curve)?))).collect();
         if usable.is_empty() {
             return Err(lacks(access, "latencies over size", "latency"));
         }
@@ -162,6 +157,20 @@ impl<'a> Known<'a> {
         let ((curve, points), remark) =
             self.with_pages(access, "the latency over size", usable, |(curve, _)| &curve.pages.asked)?;
         Ok((curve, points, remark))
+    }
+
+    /// How many times as long as reads of lines at random those take that write the lines, too.
+    pub(crate) fn written(&self, area: f64) -> Option<Estimate> {
+        let curves = &self.latencies()?.curves;
+        let random =
+            |access| curves.iter().filter(move |c| c.pattern == Pattern::Random && c.access == access);
+        random(record::Access::ReadModifyWrite).find_map(|written| {
+            let mut reads = random(record::Access::Read);
+            let read = reads.find(|read| read.pages.asked == written.pages.asked)?;
+            let (written, read) = (over_size(written)?, over_size(read)?);
+            let area = area.min(written.largest()).min(read.largest());
+            Some(quotient(written.at(area), read.at(area)))
+        })
     }
 
     /// The level that a whole area fits into: its place.
@@ -213,11 +222,14 @@ impl<'a> Known<'a> {
     }
 
     /// How many of an access's independent loads are under way at once: as it says itself, or as
-    /// many as this core can have. One at a time, in place of a number that is not known, would be
+    /// many as this core can have. Walks are one after the other if they do not say otherwise, with
+    /// the lines of a node at once. One at a time, in place of a number that is not known, would be
     /// many times too slow.
     pub(crate) fn at_once(&self, access: &Access, pages: &str) -> Result<f64, Refused> {
         let most = || self.mlp(pages)?.saturation.value();
-        let at_once = access.options.mlp.or_else(most);
+        let walks = matches!(access.kind, Kind::Tree { .. } | Kind::Search);
+        let nodes = access.options.mlp.or(walks.then_some(1.0));
+        let at_once = nodes.map(|nodes| nodes * access.lines(self.line())).or_else(most);
         at_once.ok_or_else(|| {
             let lacks = lacks(access, "figure of how many loads run at once", "mlp");
             let would_help = lacks.would_help.map(|help| format!("{help}, or state it: mlp=COUNT"));
@@ -246,4 +258,9 @@ impl<'a> Known<'a> {
         });
         Some(MeasuredCurve::new(points)?.at(at_once))
     }
+}
+
+fn over_size(curve: &Curve) -> Option<MeasuredCurve> {
+    let points = curve.points.iter();
+    MeasuredCurve::new(points.filter_map(|p| Some((p.size.0 as f64, p.latency.ns.estimate()?))))
 }

@@ -38,6 +38,8 @@ pub struct LevelPart {
 pub struct Part {
     pub pattern: String,
     pub pages: String,
+    /// Whether they are those of ordinary programs, as the access does not say.
+    pub pages_by_default: bool,
     pub accesses: f64,
     pub time: Quantity,
     pub per_access: Quantity,
@@ -66,6 +68,7 @@ impl Part {
         Self {
             pattern: access.text.clone(),
             pages: figure.pages.clone(),
+            pages_by_default: access.options.pages.is_none(),
             accesses,
             time: nanos(figure.time.scaled(accesses)),
             per_access: nanos(figure.time),

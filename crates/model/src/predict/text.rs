@@ -11,7 +11,7 @@ pub fn text(prediction: &Prediction) -> String {
     // Writing to a `String` does not fail, here and below.
     let _ = writeln!(
         text,
-        "{} in all: {} accesses, {} each, on {} pages",
+        "{} in all: {} accesses, {} each, on {}",
         prediction.time.brief(),
         count(prediction.accesses),
         prediction.per_access.brief(),
@@ -37,8 +37,8 @@ pub fn text(prediction: &Prediction) -> String {
     text
 }
 
-/// The pages of all accesses, each kind once. They stand in the first line, as the time may depend
-/// on them more than on all else.
+/// The pages of all accesses, each kind once, and whether nobody asked for them. They stand in the
+/// first line, as the time may depend on them more than on all else.
 fn pages(prediction: &Prediction) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for part in &prediction.parts {
@@ -47,7 +47,9 @@ fn pages(prediction: &Prediction) -> String {
         }
     }
     let name = |kind: &&str| if *kind == "4K" { "4K".to_owned() } else { format!("huge ({kind})") };
-    kinds.iter().map(name).collect::<Vec<_>>().join(" and ")
+    let by_default = prediction.parts.iter().any(|part| part.pages_by_default);
+    let all = kinds.iter().map(name).collect::<Vec<_>>().join(" and ");
+    format!("{all} pages{}", if by_default { " by default" } else { "" })
 }
 
 /// How many times as long it takes on another machine.

@@ -1,10 +1,10 @@
 //! `work=TIME`: what one access takes, with its computing, when all data are in the nearest cache.
 //!
-//! Where loads wait for something (a chase, or as many at once as `mlp` says), computing waits for
-//! them, too: between two loads of one chain lies all that is not the load itself.
+//! Where loads wait for something (a chase, a walk, or as many at once as `mlp` says), computing
+//! waits for them, too: between two loads of one chain lies all that is not the load itself.
 //!
 //! ```text
-//! time = memory + work - latency of L1 / mlp
+//! time = memory + work - latency of L1 · steps / mlp         steps of a walk; else 1
 //! ```
 //!
 //! In passes in order, lines are fetched ahead, but what the core does to load them one by one is
@@ -27,6 +27,7 @@
 
 use super::figure::{Figure, Served, sum};
 use super::known::Known;
+use super::lines;
 use crate::pattern::{Access, Kind};
 use records::machine::StreamKind;
 use units::Estimate;
@@ -42,14 +43,19 @@ const SMALL: f64 = 16384.0;
 pub(crate) fn added(known: &Known<'_>, access: &Access, mut figure: Figure) -> Figure {
     let Some(work) = access.options.work else { return figure };
     let memory = figure.time;
-    let waits = if access.kind == Kind::Chase { Some(1.0) } else { access.options.mlp };
+    let waits = match access.kind {
+        Kind::Chase => Some(1.0),
+        Kind::Tree { .. } | Kind::Search => Some(access.options.mlp.unwrap_or(1.0)),
+        _ => access.options.mlp,
+    };
     let (time, computing) = if let Some(at_once) = waits {
         let nearest = known.levels.iter().find(|level| level.name == NEAREST);
         if nearest.is_none() {
             let why = "the latency of L1 is not in the record: all of work counts as computing";
             figure.remarks.push(why.to_owned());
         }
-        let load = nearest.map_or(Estimate::exact(0.0), |level| level.latency.scaled(1.0 / at_once));
+        let loads = lines::steps(access, known.line()) / at_once;
+        let load = nearest.map_or(Estimate::exact(0.0), |level| level.latency.scaled(loads));
         let beside = |load: f64| (work - load).max(0.0);
         let computing = Estimate::new(beside(load.value), beside(load.hi), beside(load.lo));
         (sum([memory, computing]), computing)

@@ -1,21 +1,7 @@
 //! Predictions against what a recorded machine measured apart: chases of one and of two threads.
 
+use crate::{fixture, near, predicted};
 use gleaner_model::{pattern, predict};
-use records::machine::Machine;
-use std::path::Path;
-use std::process::Command;
-
-fn fixture() -> Machine {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../records/fixtures");
-    let packed = fixtures.join("machine.v1.full-run-zen4-guest.json.gz");
-    let unpacked = Command::new("gzip").arg("-dc").arg(packed).output().expect("gzip runs");
-    records::parse::<Machine>(&unpacked.stdout).expect("a sound record").body
-}
-
-fn predicted(machine: &Machine, text: &str) -> predict::Prediction {
-    let pattern = pattern::parse(text).expect(text);
-    predict::predict(machine, &pattern, &pattern::Options::default()).expect(text)
-}
 
 #[test]
 fn chases_of_threads_are_predicted_within_a_tenth() {
@@ -71,6 +57,7 @@ fn the_first_line_says_on_which_pages() {
     assert!(line("chase(64M, pages=thp)").ends_with(" each, on huge (thp) pages"));
     let both = line("chase(64M, pages=4K); chase(64M, pages=thp); chase(1M, pages=4K)");
     assert!(both.ends_with(" each, on 4K and huge (thp) pages"), "{both}");
+    assert!(line("chase(64M)").ends_with(" pages by default"), "{}", line("chase(64M)"));
 }
 
 /// On a busy host all large areas of one kind of pages may be void: then another kind's curve says
@@ -92,10 +79,6 @@ fn what_was_measured_on_other_pages_is_better_than_small_areas_alone() {
     assert!(cut > 0 && left > 0);
     let found = predicted(&machine, "chase(1G)").per_access.value().expect("a time");
     assert!(found > whole / 2.0, "{found} for {whole} ns");
-}
-
-fn near(a: f64, b: f64) {
-    assert!((a / b - 1.0).abs() < 1e-9, "{a} is not {b}");
 }
 
 #[test]
@@ -166,7 +149,12 @@ fn the_more_instructions_the_fewer_loads_at_once() {
 #[test]
 fn computing_is_a_part_of_its_own() {
     let machine = fixture();
-    for text in ["chase(64M, work=10ns)", "seq(64M, work=20ns); rand(64M, work=1ns, instructions=20)"] {
+    for text in [
+        "chase(64M, work=10ns)",
+        "seq(64M, work=20ns); rand(64M, work=1ns, instructions=20)",
+        "seq(64M, work=20ns) & rand(64M, work=1ns)",
+        "tree(64M, 16, 128, work=90ns)",
+    ] {
         let found = predicted(&machine, text);
         let times = found.levels.iter().map(|level| level.time.value().expect("a time"));
         near(times.sum(), found.per_access.value().expect("a time"));
