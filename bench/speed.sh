@@ -79,30 +79,21 @@ kernels() {
 }
 
 inputs() {
-    python3 "$root/bench/inputs.py" >/dev/null 2>&1 || true
-    numbered 3000000 >text
+    python3 "$root/bench/inputs.py" "$work" >/dev/null
     python3 - <<'PY'
-import random
-random.seed(3)
-with open("clauses.cnf", "w") as out:
-    n, m = 230, 980
-    print(f"p cnf {n} {m}", file=out)
-    for _ in range(m):
-        a = random.sample(range(1, n + 1), 3)
-        print(*(x if random.random() < 0.5 else -x for x in a), 0, file=out)
 with open("join.sql", "w") as out:
     print("pragma cache_size=-2000000; create table a(k integer primary key, v integer); create table b(k integer, w integer);", file=out)
-    print("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500000) insert into a select i * 7919 % 15000017, i from n;", file=out)
-    print("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1500000) insert into b select i * 104729 % 15000017, i from n;", file=out)
+    for table, factor in (("a", 7919), ("b", 104729)):
+        print(f"with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000000) insert into {table} select i * {factor} % 15000017, i from n;", file=out)
     print("select count(*), sum(v + w) from a join b using (k);", file=out)
 with open("words.py", "w") as out:
-    out.write("counts = {}\nfor line in open('text'):\n    for word in line.split():\n        counts[word] = counts.get(word, 0) + 1\nprint(len(counts))\n")
+    out.write("counts = {}\nfor line in open('data', 'rb'):\n    for word in line.split():\n        counts[word] = counts.get(word, 0) + 1\nprint(len(counts))\n")
 with open("objects.js", "w") as out:
-    out.write("const m = new Map();\nfor (let i = 0; i < 3e6; i++) m.set((i * 7919) % 15000017, {v: i});\nlet s = 0;\nfor (let i = 0; i < 6e6; i++) { const o = m.get((i * 104729) % 15000017); if (o) s += o.v; }\nconsole.log(s);\n")
+    out.write("const m = new Map();\nfor (let i = 0; i < 2e6; i++) m.set((i * 7919) % 15000017, {v: i});\nlet s = 0;\nfor (let i = 0; i < 4e6; i++) { const o = m.get((i * 104729) % 15000017); if (o) s += o.v; }\nconsole.log(s);\n")
 with open("Walk.java", "w") as out:
-    out.write("import java.util.*;\npublic class Walk { public static void main(String[] a) { HashMap<Integer,Integer> m = new HashMap<>();\nfor (int i = 0; i < 3000000; i++) m.put((int)((long) i * 7919 % 15000017), i);\nlong s = 0; for (int i = 0; i < 9000000; i++) { Integer v = m.get((int)((long) i * 104729 % 15000017)); if (v != null) s += v; }\nSystem.out.println(s); } }\n")
+    out.write("import java.util.*;\npublic class Walk { public static void main(String[] a) { HashMap<Integer,Integer> m = new HashMap<>();\nfor (int i = 0; i < 2000000; i++) m.put((int)((long) i * 7919 % 15000017), i);\nlong s = 0; for (int i = 0; i < 6000000; i++) { Integer v = m.get((int)((long) i * 104729 % 15000017)); if (v != null) s += v; }\nSystem.out.println(s); } }\n")
 with open("unit.c", "w") as out:
-    for i in range(3000):
+    for i in range(2000):
         print(f"int f{i}(int a, int b) {{ int s = 0; for (int i = 0; i < a; i++) s += i * b ^ {i}; return s + (a > {i} ? b / (a + 1) : a); }}", file=out)
 PY
 }
@@ -112,10 +103,13 @@ has() { command -v "$1" >/dev/null; }
 ordinary() {
     inputs
     if has sqlite3; then tried "sqlite3, a join" sqlite3 :memory: ".read join.sql"; fi
-    if has minisat; then tried minisat minisat clauses.cnf; fi
+    if has minisat; then tried minisat minisat -verb=0 hard.cnf; fi
+    if has bwa; then tried "bwa, an index" bwa index -p genome.index genome.fa; fi
+    if has minimap2; then tried minimap2 minimap2 -t 1 -a genome.fa reads.fq; fi
     if has xz; then tried xz xz -k -c -6 text; fi
     if has sort; then tried "sort, one thread" sort --parallel=1 -S 1G text; fi
     tried "python3, a dictionary" /usr/bin/python3 words.py
+    tried "python3, a table" /usr/bin/python3 dict.py
     if has node; then tried "node, a map" node objects.js; fi
     if has java; then tried "java, a map" java Walk.java; fi
     if has gcc; then tried "gcc -O2" gcc -O2 -c -o unit.o unit.c; fi
