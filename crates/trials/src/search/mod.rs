@@ -154,9 +154,20 @@ pub(crate) fn found(
         return Ok(left_alone(why.to_owned(), tried, runner));
     }
     let run = as_it_is.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
-    let least = if asked.is_budget_named { 0.0 } else { LEAST_RUNS * run };
-    let budget = asked.budget.as_secs_f64().max(least);
-    if run * LEAST_RUNS > asked.budget.as_secs_f64() {
+    let is_short = run * LEAST_RUNS > asked.budget.as_secs_f64();
+    if is_short && asked.is_budget_named {
+        let why_not = |(says, _)| not_tried(says, "the budget is too short".to_owned());
+        tried.extend(forms.into_iter().map(why_not));
+        let mut found = left_alone(String::new(), tried, runner);
+        let why = format!(
+            "a run takes {run:.1} s, and a verdict {LEAST_RUNS} runs: --budget of {:.0}s and more",
+            (LEAST_RUNS * run).ceil()
+        );
+        found.verdict = Verdict::NotResolved { why };
+        return Ok(found);
+    }
+    let budget = asked.budget.as_secs_f64().max(LEAST_RUNS * run);
+    if is_short {
         told(&format!("a run takes {run:.0} s: this takes up to {:.0} minutes", (budget / 60.0).ceil()));
     }
     let limits = screen::Limits { until: UNTIL_SCREENED * budget, run, memory: asked.memory };

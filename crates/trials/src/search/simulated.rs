@@ -63,20 +63,27 @@ fn simulated(effects: &[(&'static str, f64)], noise: f64, seed: u64) -> Simulate
     Simulated { effects, elsewhere, noise, run: 2.0, random: Rng::new(seed), clock: 0.0, runs: 0 }
 }
 
-fn searched(runner: &mut Simulated, others: usize) -> Found {
-    let contender = |&(name, _): &(&str, f64)| Contender {
-        says: name.to_owned(),
-        forms: Ok(vec![Form::new("", vec![setting(name)])]),
-    };
-    let contenders = runner.effects.iter().map(contender).collect();
-    let asked = Asked {
+fn asked(others: usize) -> Asked {
+    Asked {
         budget: Duration::from_secs(180),
         is_budget_named: false,
         others: vec![Vec::new(); others],
         any_output: false,
         memory: None,
+    }
+}
+
+fn searched(runner: &mut Simulated, others: usize) -> Found {
+    searched_by(runner, &asked(others))
+}
+
+fn searched_by(runner: &mut Simulated, asked: &Asked) -> Found {
+    let contender = |&(name, _): &(&str, f64)| Contender {
+        says: name.to_owned(),
+        forms: Ok(vec![Form::new("", vec![setting(name)])]),
     };
-    found(runner, contenders, &asked, &mut Rng::new(3), &mut |_| {}).unwrap()
+    let contenders = runner.effects.iter().map(contender).collect();
+    found(runner, contenders, asked, &mut Rng::new(3), &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -117,6 +124,20 @@ fn what_costs_other_arguments_time_is_left_out() {
         kept += usize::from(found.settings.contains(&setting("b")) && found.others.len() == 1);
     }
     assert!(kept >= 14, "{kept} of 20");
+}
+
+#[test]
+fn a_budget_that_decides_nothing_is_told_at_once() {
+    let mut long = simulated(&[("a", 2.0)], 0.01, 1);
+    long.run = 30.0;
+    let asked = Asked { is_budget_named: true, ..asked(0) };
+    let found = searched_by(&mut long, &asked);
+    assert!(matches!(&found.verdict, Verdict::NotResolved { why } if why.contains("15 runs")), "{found:#?}");
+    assert_eq!(found.runs, 2);
+    // Where it is not the user's, it is made longer.
+    let mut long = simulated(&[("a", 2.0)], 0.01, 1);
+    long.run = 30.0;
+    assert_eq!(searched(&mut long, 0).verdict, Verdict::Faster);
 }
 
 #[test]
