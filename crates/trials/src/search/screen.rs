@@ -68,13 +68,15 @@ pub(crate) fn screen(
         told(&format!("round {} of up to {MOST_ROUNDS}: {number} ways and as it is", round + 1));
         one_round(runner, &mut contests, limits, random)?;
         if round > 0 {
-            contests.iter_mut().filter(|one| one.out.is_none()).for_each(Contest::narrow);
+            let error = spread(&contests) / (round as f64 + 1.0).sqrt();
+            contests.iter_mut().filter(|one| one.out.is_none()).for_each(|one| one.narrow(error));
         }
     }
     let spread = spread(&contests);
     let (mut best, mut out) = (Vec::new(), Vec::new());
     for mut contest in contests {
-        contest.narrow();
+        contest.narrow(0.0);
+        contest.forms.truncate(1);
         let why = contest.out.take();
         let Some((form, pairs)) = contest.forms.into_iter().next() else { continue };
         let is_gain = pairs.middle().is_some_and(|mean| mean >= LEAST.ln());
@@ -150,8 +152,9 @@ fn wrong(outcome: &Outcome, as_it_is: &Outcome, limits: &Limits) -> Option<Strin
 }
 
 impl Contest {
-    /// The best form stays; without hope none does.
-    fn narrow(&mut self) {
+    /// The best form stays, and those that may be better by the error of what is known; without
+    /// hope none does.
+    fn narrow(&mut self, error: f64) {
         let failed = self.forms.iter().find_map(|(_, pairs)| pairs.failed().map(str::to_owned));
         if self.forms.iter().any(|(_, pairs)| pairs.failed().is_none()) {
             self.forms.retain(|(_, pairs)| pairs.failed().is_none());
@@ -164,9 +167,9 @@ impl Contest {
             let mean = |pairs: &Pairs| pairs.middle().unwrap_or(f64::NEG_INFINITY);
             mean(other).total_cmp(&mean(one))
         });
-        self.forms.truncate(1);
-        let Some(mean) = self.forms[0].1.middle() else { return };
-        if self.out.is_none() && mean < HOPELESS.ln() {
+        let Some(best) = self.forms[0].1.middle() else { return };
+        self.forms.retain(|(_, pairs)| pairs.middle().is_some_and(|middle| middle + error >= best));
+        if self.out.is_none() && best + error < HOPELESS.ln() {
             self.out = Some("it is slower".to_owned());
         }
     }
