@@ -199,7 +199,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     };
     let settings = args.trace.settings(&host)?;
     if args.tries || settings.is_some() {
-        trials::Program { command: args.command.clone() }.can_run_again().map_err(|e| not_tried(&e))?;
+        trials::Program::of(args.command.clone()).can_run_again().map_err(|e| not_tried(&e))?;
     }
     // The program is forked before: it keeps its signals as they were.
     let stop = Stop::on_signals();
@@ -225,14 +225,33 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
 
 /// A profile for another verb: what the program prints goes nowhere.
 pub(crate) fn of_command(command: &[OsString], host: &Host, stop: Stop) -> anyhow::Result<Profile> {
+    of_subject(Subject::Command(command.to_vec()), None, host, stop)
+}
+
+/// The same of a process that is there, for this time.
+pub(crate) fn of_process(
+    process: u32,
+    duration: Duration,
+    host: &Host,
+    stop: Stop,
+) -> anyhow::Result<Profile> {
+    of_subject(Subject::Process(process), Some(duration), host, stop)
+}
+
+fn of_subject(
+    subject: Subject,
+    duration: Option<Duration>,
+    host: &Host,
+    stop: Stop,
+) -> anyhow::Result<Profile> {
     let record = machine_record::of_host(host);
     let weights = Weights::of(host, record.as_ref().map(|(path, document)| (path.as_path(), document)));
     let request = Request {
-        subject: Subject::Command(command.to_vec()),
+        subject,
         backend: sampler::Backend::Auto,
         frequency_hz: None,
         budget: 0.03,
-        duration: None,
+        duration,
         window: None,
         finds_out: FindsOut { stacks: true, allocations: true, allocations_from: Bytes(0), latencies: true },
         output: Output::Nowhere,
@@ -288,7 +307,7 @@ fn try_changes(args: &ProfileArgs, profile: &mut Profile, host: &Host, stop: Sto
         console
             .remark("nothing to try: the profile shows no data for which a change without source is known");
     }
-    let program = trials::Program { command: args.command.clone() };
+    let program = trials::Program::of(args.command.clone());
     let mut before = String::new();
     let mut told = |says: &str, _round: usize| {
         if before != says {

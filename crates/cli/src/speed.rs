@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::recipes;
-use trials::{Asked, Found, Program};
+use trials::{Asked, Found, Program, Served};
 
 /// Find what makes a program faster without its source, prove it, and keep it
 ///
@@ -44,6 +44,11 @@ pub(crate) struct SpeedArgs {
     /// Try changes though what the program prints differs from run to run
     #[arg(long)]
     any_output: bool,
+
+    /// The program is a server: this command puts it under load, and what counts is the server's
+    /// CPU time for it; the server is asked to end (SIGTERM) after each
+    #[arg(long, value_name = "CMD", value_parser = words)]
+    load: Option<Words>,
 
     /// Show what is kept of this program, or of all, and try nothing
     #[arg(long)]
@@ -92,7 +97,8 @@ pub(crate) fn run(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
     if args.show {
         return show(args, console);
     }
-    let program = Program { command: args.command.clone() };
+    let load = args.load.clone().map(|words| words.0).filter(|words| !words.is_empty());
+    let program = Program { command: args.command.clone(), load };
     let file = file_of(&program)?;
     if args.forget {
         return forget(&file, console);
@@ -102,12 +108,17 @@ pub(crate) fn run(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
         save::check(path)?;
     }
     crate::limits::look_for_waiting()?;
-    program.can_run_again().map_err(|e| profile::not_tried(&e))?;
+    if program.load.is_none() {
+        program.can_run_again().map_err(|e| profile::not_tried(&e))?;
+    }
     let began = Instant::now();
     let host = host::read(Path::new("/"));
     let stop = Stop::on_signals();
     console.remark("profiling one run");
-    let profile = profile::of_command(&args.command, &host, stop)?;
+    let profile = match &program.load {
+        Some(load) => under_load(&program, load, &host, stop)?,
+        None => profile::of_command(&args.command, &host, stop)?,
+    };
     let found = search(args, &program, &profile, &host, stop, console)?;
     let document = Document::now(recipe(&program, file, &host, found, began.elapsed()));
     let kept = keep(&document, console);
@@ -119,6 +130,27 @@ pub(crate) fn run(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
     Ok(match document.body.verdict {
         Verdict::Faster | Verdict::LeaveIt { .. } => Exit::Done,
         Verdict::NotResolved { .. } => Exit::Inconclusive,
+    })
+}
+
+/// A profile of a server while it is under load.
+fn under_load(
+    program: &Program,
+    load: &[OsString],
+    host: &Host,
+    stop: Stop,
+) -> anyhow::Result<records::profile::Profile> {
+    let name = || records::text_of(Path::new(&program.command[0]));
+    let begun = Served::begin(program, load, &trials::Start::default());
+    let served = begun.map_err(|e| Refusal::failed(name(), records::plain(&e)))?;
+    let began = Instant::now();
+    served.load().map_err(|e| Refusal::failed(name(), records::plain(&e)))?;
+    let took = began.elapsed().max(Duration::from_millis(500));
+    std::thread::scope(|scope| {
+        let loading = scope.spawn(|| served.load());
+        let profile = profile::of_process(served.process(), took, host, stop);
+        let _ = loading.join();
+        profile
     })
 }
 
@@ -145,9 +177,10 @@ fn search(
 
 fn recipe(program: &Program, file: BuiltFile, host: &Host, found: Found, took: Duration) -> Recipe {
     let command = program.command.iter().map(|word| records::text_of(word.as_ref())).collect();
+    let load = program.load.iter().flatten().map(|word| records::text_of(word.as_ref())).collect();
     let processor = host.processor.name.get().cloned();
     Recipe {
-        program: TriedProgram { command, file },
+        program: TriedProgram { command, file, load },
         processor: processor.unwrap_or_else(|| "an unknown processor".to_owned()),
         files: trials::files(&found.settings),
         verdict: found.verdict,
@@ -197,7 +230,7 @@ fn forget(file: &BuiltFile, console: &Console) -> anyhow::Result<Exit> {
 }
 
 fn show(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
-    let program = Program { command: args.command.clone() };
+    let program = Program::of(args.command.clone());
     let mut kept = if args.command.is_empty() {
         recipes::all()
     } else {

@@ -29,7 +29,7 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<Exit> {
-    let program = Program { command: args.command.clone() };
+    let program = Program::of(args.command.clone());
     let kept = match &args.recipe {
         Some(path) => Some(from_file(path, &program)?),
         None => kept_for(&program, console),

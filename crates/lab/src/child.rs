@@ -2,7 +2,7 @@
 
 use crate::sys;
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 use units::Bytes;
 
@@ -28,6 +28,54 @@ pub fn run(command: &mut Command, limit: Option<Duration>) -> io::Result<Option<
     Ok(in_time.then_some(Ended { status, cpu, peak }))
 }
 
+/// Asks a program to end, and waits for that; one that takes longer than the limit is killed.
+pub fn end(child: Child, limit: Duration) -> io::Result<Option<Ended>> {
+    let process = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    // Nothing else waits for it from here on.
+    drop(child);
+    sys::ask_to_end(process);
+    if !sys::ends_within(process, limit) {
+        sys::kill(process);
+    }
+    let (status, cpu, peak) = sys::wait_with_usage(process)?;
+    Ok(Some(Ended { status, cpu, peak }))
+}
+
+/// The CPU time so far of a process, its threads, and the processes below it; of those that have
+/// ended nothing is known.
+pub fn cpu_time_of_tree(process: u32) -> Duration {
+    let mut below = vec![process];
+    let mut at = 0;
+    let parents = parents();
+    while let Some(&one) = below.get(at) {
+        below.extend(parents.iter().filter(|(_, parent)| *parent == one).map(|(child, _)| child));
+        at += 1;
+    }
+    below.into_iter().map(cpu_time_of).sum()
+}
+
+/// Each process with its parent.
+fn parents() -> Vec<(u32, u32)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let of = |entry: std::fs::DirEntry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let text = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name before may hold anything.
+        let parent = text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+        Some((process, parent))
+    };
+    entries.flatten().filter_map(of).collect()
+}
+
+fn cpu_time_of(process: u32) -> Duration {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
+    let of = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
+    };
+    threads.flatten().filter_map(of).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +87,23 @@ mod tests {
         let ended = run(command.args(["-c", busy]), Some(Duration::from_secs(60))).unwrap().expect("in time");
         assert_eq!(ended.status.code(), Some(3));
         assert!(ended.cpu > Duration::ZERO && ended.peak > Bytes(100 << 10), "{ended:?}");
+    }
+
+    #[test]
+    fn a_tree_is_summed_up_and_ended() {
+        let busy = "(while :; do :; done) & while :; do :; done";
+        let child = Command::new("bash").args(["-c", busy]).spawn().unwrap();
+        let process = child.id();
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        while cpu_time_of_tree(process) < Duration::from_millis(50) && std::time::Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(cpu_time_of_tree(process) >= Duration::from_millis(50));
+        let below: Vec<u32> =
+            parents().iter().filter(|(_, parent)| *parent == process).map(|(child, _)| *child).collect();
+        let ended = end(child, Duration::from_secs(10)).unwrap().expect("it was there");
+        assert!(!ended.status.success() && below.len() == 1, "{ended:?} {below:?}");
+        below.iter().for_each(|&child| sys::kill(libc::pid_t::try_from(child).unwrap()));
     }
 
     #[test]

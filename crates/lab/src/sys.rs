@@ -179,6 +179,11 @@ pub(crate) fn ends_within(child: libc::pid_t, limit: Duration) -> bool {
     ready > 0
 }
 
+pub(crate) fn ask_to_end(child: libc::pid_t) {
+    // SAFETY: as for `kill`.
+    unsafe { libc::kill(child, libc::SIGTERM) };
+}
+
 pub(crate) fn kill(child: libc::pid_t) {
     // SAFETY: a child that has not been waited for, so that the number is still its own.
     unsafe { libc::kill(child, libc::SIGKILL) };

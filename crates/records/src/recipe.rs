@@ -68,6 +68,9 @@ pub struct TriedProgram {
     /// Bytes that are not valid UTF-8 are written as `\xHH`.
     pub command: Vec<String>,
     pub file: BuiltFile,
+    /// It is a server, and this command put it under load: times are its CPU time for one load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load: Vec<String>,
 }
 
 /// A file of one build.

@@ -81,7 +81,7 @@ pub fn run(
     stop: Stop,
     told: &dyn Fn(&str),
 ) -> Result<(), TraceError> {
-    let program = Program { command: request.command.clone() };
+    let program = Program::of(request.command.clone());
     let not_run = |e: &io::Error| TraceError::NotRun {
         what: records::text_of(Path::new(program.command.first().unwrap_or(&OsString::new()))),
         why: records::plain(e),

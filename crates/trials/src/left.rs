@@ -32,6 +32,11 @@ pub(crate) struct Left {
 }
 
 impl Printed {
+    /// Of what is not looked at.
+    pub(crate) fn nothing() -> Self {
+        Self { bytes: 0, hash: 0 }
+    }
+
     /// Of a file, from its beginning.
     pub(crate) fn of(file: &mut File) -> io::Result<Self> {
         file.seek(SeekFrom::Start(0))?;

@@ -7,6 +7,7 @@
 //! change       what can be tried, by what a profile says, and in which forms
 //! settings     what a form is made of: files written once, and what a program is started with
 //! program      one run: its time, and what it used
+//! served       one run of a server under a load
 //! left         what a run left: its end, its output, the files that it wrote
 //! built        which build a file is
 //! pairs        the ratio of the times, and how likely it is by chance
@@ -24,6 +25,7 @@ mod left;
 mod pairs;
 mod program;
 mod search;
+mod served;
 mod settings;
 mod tried;
 
@@ -31,6 +33,7 @@ pub use built::{built, is_as_built};
 pub use change::{Candidate, Change, candidates, proposed};
 pub use program::{Program, TrialError, input};
 pub use search::{Asked, Found, search};
+pub use served::Served;
 pub use settings::huge::HugePages;
 pub use settings::own_lines::Aligned;
 pub use settings::placed::Cpus;

@@ -1,6 +1,7 @@
 //! One run of a program: its time, what it used, and what it left.
 
 use crate::left::{Before, Left, Printed};
+use crate::served;
 use crate::settings::prepared::Start;
 use lab::child;
 use std::ffi::OsString;
@@ -18,6 +19,8 @@ use units::Bytes;
 pub struct Program {
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// It is a server, and this command puts it under load.
+    pub load: Option<Vec<OsString>>,
 }
 
 /// Why nothing was tried.
@@ -30,8 +33,11 @@ pub enum TrialError {
 }
 
 pub(crate) struct Run {
+    /// What counts: the time of the run; of a server, its CPU time for the load.
     pub seconds: f64,
     pub cpu_seconds: f64,
+    /// All of it.
+    pub took: f64,
     /// The most memory that it had, or one of its children.
     pub peak: Bytes,
     pub left: Left,
@@ -40,6 +46,11 @@ pub(crate) struct Run {
 }
 
 impl Program {
+    /// A program that ends by itself.
+    pub fn of(command: Vec<OsString>) -> Self {
+        Self { command, load: None }
+    }
+
     /// Whether its input is there for each run.
     pub fn can_run_again(&self) -> Result<(), TrialError> {
         let kind = std::fs::metadata("/proc/self/fd/0").map(|about| about.file_type());
@@ -75,6 +86,9 @@ impl Program {
 
     /// Runs it once, as it is prepared; what takes longer than the limit is ended.
     pub(crate) fn run_within(&self, start: &Start, limit: Option<Duration>) -> Result<Run, TrialError> {
+        if let Some(load) = &self.load {
+            return served::run(self, load, start);
+        }
         let not_run = |e: io::Error| TrialError::NotRun {
             what: records::text_of(Path::new(&self.command.first().cloned().unwrap_or_default())),
             why: records::plain(&e),
@@ -95,7 +109,8 @@ impl Program {
         };
         let left = Left { end, output: Printed::of(&mut output).map_err(not_run)?, files: before.written() };
         let cpu_seconds = ended.map_or(0.0, |ended| ended.cpu.as_secs_f64());
-        Ok(Run { seconds, cpu_seconds, peak: ended.map_or(Bytes(0), |ended| ended.peak), left, failed })
+        let peak = ended.map_or(Bytes(0), |ended| ended.peak);
+        Ok(Run { seconds, cpu_seconds, took: seconds, peak, left, failed })
     }
 
     pub(crate) fn run(&self, start: &Start) -> Result<Run, TrialError> {
@@ -116,7 +131,7 @@ mod tests {
     use super::*;
 
     fn program(words: &[&str]) -> Program {
-        Program { command: words.iter().map(OsString::from).collect() }
+        Program { command: words.iter().map(OsString::from).collect(), load: None }
     }
 
     #[test]

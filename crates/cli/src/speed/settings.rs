@@ -10,7 +10,7 @@ use trials::{Program, Start};
 pub(super) fn text(kind: Kind, kept: &Kept, program: &Program) -> String {
     let recipe = &kept.document.body;
     let own = recipe.program.command.iter().map(|word| records::path_of(word).into()).collect();
-    let own = Program { command: own };
+    let own = Program::of(own);
     let program = if program.command.is_empty() { &own } else { program };
     let start = trials::start(&recipe.settings, &kept.directory, program);
     let variables: Vec<String> =

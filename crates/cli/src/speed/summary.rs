@@ -32,8 +32,9 @@ fn first_line(recipe: &Recipe) -> String {
     let of = recipe.tried.iter().filter(|one| !matches!(one.outcome, ChangeOutcome::NotTried { .. })).count();
     match &recipe.verdict {
         Verdict::Faster => format!(
-            "{} as fast by {number} of {of} changes, {}; {name} stays as it is",
+            "{} {} by {number} of {of} changes, {}; {name} stays as it is",
             times(&recipe.faster),
+            if recipe.program.load.is_empty() { "as fast" } else { "the work per CPU second" },
             memory(&recipe.memory)
         ),
         Verdict::LeaveIt { why } => format!("leave {name} as it is: {why}"),

@@ -18,7 +18,7 @@ pub(super) fn command() -> String {
 }
 
 pub(super) fn tried(tour: &mut Tour<'_>) -> Found {
-    let program = Program { command: vec![tour.place.at("join").into(), OsString::from(ORDERS)] };
+    let program = Program::of(vec![tour.place.at("join").into(), OsString::from(ORDERS)]);
     let grown = Change::Variant {
         kind: FindingKind::Pad,
         says: "a table that has grown with the customers".to_owned(),

@@ -49,7 +49,8 @@ fn waits_for(loads: &[&StallingLoad]) -> Option<Finding> {
         Pattern::Parallel => {
             let waits = first.stall_each.estimate().is_some_and(|each| each.value >= LEAST_CYCLES);
             let says = "iterations of its loop do not wait for one another, and the core waits for this load all \
-                        the same: prefetch it several iterations ahead (__builtin_prefetch), or work on several at once";
+                        the same: prefetch it several iterations ahead (__builtin_prefetch), or work on several at once; gleaner \
+                        speed tries prefetches without source";
             waits.then_some((FindingKind::Prefetch, says))?
         }
         Pattern::Chain => (
@@ -88,7 +89,7 @@ fn page_faults(summary: &Summary) -> Option<Finding> {
         file: None,
         line: None,
         says: "page faults cost much: keep memory instead of giving it back, touch it once, or ask for huge pages \
-               (madvise MADV_HUGEPAGE; for malloc, GLIBC_TUNABLES=glibc.malloc.hugetlb=1)"
+               (madvise MADV_HUGEPAGE; for malloc, GLIBC_TUNABLES=glibc.malloc.hugetlb=1; gleaner speed tries both)"
             .to_owned(),
         gain: Quantity::modelled(Estimate { lo: 0.0, ..share }, Unit::Ratio),
     })

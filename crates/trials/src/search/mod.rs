@@ -82,6 +82,8 @@ pub(crate) struct Way {
 pub(crate) struct Outcome {
     pub seconds: f64,
     pub cpu_seconds: f64,
+    /// All of it, with what does not count.
+    pub took: f64,
     pub peak: Bytes,
     /// Why it counts for nothing: it failed, or left something else than without the settings.
     pub wrong: Option<String>,
@@ -153,7 +155,7 @@ pub(crate) fn found(
             "the profile shows no data, and the code no place, for which a change without source is known";
         return Ok(left_alone(why.to_owned(), tried, runner));
     }
-    let run = as_it_is.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
+    let run = as_it_is.iter().map(|one| one.took).fold(f64::INFINITY, f64::min);
     let is_short = run * LEAST_RUNS > asked.budget.as_secs_f64();
     if is_short && asked.is_budget_named {
         let why_not = |(says, _)| not_tried(says, "the budget is too short".to_owned());

@@ -30,7 +30,10 @@ impl Real {
     pub(crate) fn new(program: &Program, asked: &Asked, stop: Stop) -> Self {
         let with = |arguments: &Vec<std::ffi::OsString>| {
             let own = program.command.first().cloned();
-            Program { command: own.into_iter().chain(arguments.iter().cloned()).collect() }
+            Program {
+                command: own.into_iter().chain(arguments.iter().cloned()).collect(),
+                load: program.load.clone(),
+            }
         };
         let programs: Vec<Program> =
             std::iter::once(program.clone()).chain(asked.others.iter().map(with)).collect();
@@ -83,7 +86,13 @@ impl Runner for Real {
             let page = self.ready(&way.settings, at).as_ref().ok().and_then(|ready| ready.page.as_ref());
             wrong = wrong.or_else(|| page.and_then(crate::settings::page::Page::did_nothing));
         }
-        Ok(Outcome { seconds: run.seconds, cpu_seconds: run.cpu_seconds, peak: run.peak, wrong })
+        Ok(Outcome {
+            seconds: run.seconds,
+            cpu_seconds: run.cpu_seconds,
+            took: run.took,
+            peak: run.peak,
+            wrong,
+        })
     }
 
     fn cannot_be_repeated(&self) -> Option<String> {

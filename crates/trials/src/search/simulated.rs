@@ -33,7 +33,7 @@ impl Runner for Simulated {
         let seconds = self.run / factor * (self.noise * normal).exp() * disturbed;
         self.clock += seconds;
         self.runs += 1;
-        Ok(Outcome { seconds, cpu_seconds: seconds, peak: Bytes(1 << 20), wrong: None })
+        Ok(Outcome { seconds, cpu_seconds: seconds, took: seconds, peak: Bytes(1 << 20), wrong: None })
     }
 
     fn cannot_be_repeated(&self) -> Option<String> {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn run(words: &[&str], prepared: &Prepared) {
-        let program = Program { command: words.iter().map(Into::into).collect() };
+        let program = Program { command: words.iter().map(Into::into).collect(), load: None };
         assert_eq!(program.run(&prepared.start).unwrap().failed, None);
     }
 
@@ -145,7 +145,7 @@ int main(void) { return printf("%ld\n", far(40)) == 3 ? 5 : 6; }
         };
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let prepared = prepare(Setting::CodeOnHugePages);
-        let program = Program { command: vec![file.into()] };
+        let program = Program { command: vec![file.into()], load: None };
         let output = program.command(&prepared.start).output().unwrap();
         assert_eq!(
             (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
