@@ -14,13 +14,14 @@ use crate::data::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
 use crate::data::objects::Objects;
 use crate::data::pace::each_ns;
 use crate::data::pattern::{Timed, pattern};
+use crate::data::reuse::{Reuse, reuse};
 use crate::findings::record::{LoadFigures, LoadPlace, LoadTime};
 use crate::findings::run::LEAST_LISTED;
 use crate::probes::latency::{latency, of_load};
 use crate::probes::stride::stride;
 use crate::samples::tally::{Kept, Probe};
 use crate::share::measured_share;
-use records::profile::Pattern;
+use records::profile::{Level, Pattern};
 use std::collections::BTreeSet;
 use units::{Avma, Estimate, Quantity, Svma, Unit, share};
 
@@ -66,20 +67,17 @@ impl ByClock<'_, '_, '_> {
         let pattern = by_code.map_or_else(|| pattern(&timed), |code| code.pattern);
         let is_alone = pattern == Pattern::Chain && !by_code.is_some_and(|code| code.among_chains);
         let step = stride(probes);
-        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches).with_probes(
-            seen.as_ref(),
-            threads.len(),
-            is_alone,
-        );
-        let told = run
-            .timing
-            .as_ref()
-            .and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, judged.footprint, timing));
+        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches)
+            .at_a_time(&self.reuse(&timed, waited), &run.caches)
+            .with_probes(seen.as_ref(), threads.len(), is_alone);
+        let told = run.timing.as_ref().and_then(|timing| {
+            let (area, is_near) = (judged.at_a_time.or(judged.footprint), judged.at_a_time.is_some());
+            of_load(seen.as_ref(), judged.level, pattern, area, is_near, timing)
+        });
         let listed = (waited.samples >= LEAST_LISTED).then_some(self.listed.loads.len());
-        let told = told.zip(seen).map(|((latency, is_measured), seen)| LoadLatency {
+        let told = told.zip(seen).map(|(told, seen)| LoadLatency {
             samples: waited.samples,
-            latency,
-            is_measured,
+            told,
             seen: seen.mean_ns,
             listed,
         });
@@ -110,7 +108,7 @@ impl ByClock<'_, '_, '_> {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             let each = stall_each(waited.samples, beside, sharp);
             match told.as_ref().zip(run.timing.as_ref()) {
-                Some((told, timing)) => bounded(each, told.latency, timing.ticks_a_ns),
+                Some((told, timing)) => bounded(each, told.told.ns(), timing.ticks_a_ns),
                 None => each,
             }
         });
@@ -163,7 +161,23 @@ impl ByClock<'_, '_, '_> {
     }
 }
 
+/// What a line from memory takes where the machine was not measured: no less than on any.
+const MEMORY_NS: f64 = 150.0;
+
 impl ByClock<'_, '_, '_> {
+    /// What the times of a load's samples tell of how much it works on at a time.
+    fn reuse(&self, timed: &[Timed], waited: &Waited) -> Reuse {
+        let threads: BTreeSet<(u32, u32)> =
+            waited.kept.iter().map(|kept| (kept.sample.process, kept.sample.thread)).collect();
+        let samples_of = |(process, thread): &(u32, u32)| {
+            self.tally.processes.get(process).and_then(|process| process.threads.get(thread)).copied()
+        };
+        let all: u64 = threads.iter().filter_map(samples_of).sum();
+        let known = self.run.timing.as_ref().and_then(|timing| timing.latencies.of(Level::Dram));
+        let waits = waited.samples as f64 / all.max(1) as f64;
+        reuse(timed, waits, known.map_or(MEMORY_NS, |known| known.hi))
+    }
+
     /// Whether a turn of the load's loop takes no longer than what it computes from turn to turn.
     fn takes_its_time(
         &self,

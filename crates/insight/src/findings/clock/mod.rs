@@ -22,6 +22,7 @@ use crate::data::object_stalls::ObjectStalls;
 use crate::data::objects::Objects;
 use crate::findings::record::{Figures, Listed, Times};
 use crate::findings::run::{LEAST_LISTED, MOST_LISTED, Run};
+use crate::probes::latency::Told;
 use crate::samples::address_space::{MappedId, Place};
 use crate::samples::tally::{Kept, PlaceTally, Tally};
 use crate::share::measured_share;
@@ -231,7 +232,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             self.beyond_l2 += load.samples;
             "other threads write to its lines at the same time".clone_into(&mut load.level_because);
             for told in self.latencies.iter_mut().filter(|told| told.listed == Some(number)) {
-                (told.latency, told.is_measured) = (told.seen, true);
+                told.told = Told::Measured(told.seen);
                 load.latency = told.quantity();
             }
         }
