@@ -11,10 +11,10 @@ use crate::code::cause::Cause;
 use crate::code::made_code::MadeCode;
 use crate::code::source::{Frames, NamedFrame, Source};
 use crate::samples::address_space::{MappedId, Place};
-use crate::samples::stacks::{Frame, NodeId, ROOT, Stacks};
-use crate::samples::tally::Tally;
+use crate::samples::stacks::{Frame, NodeId, ROOT};
+use crate::samples::tally::{PlaceTally, Tally};
 use records::profile::{CallFrame, CallNode, CallTree};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use units::Svma;
 
 /// The tree, and who calls each load most often.
@@ -46,7 +46,9 @@ impl Calls {
         for (id, node) in stacks.nodes() {
             let caller = built[&node.caller];
             let at = match node.frame {
-                Frame::Program(program) => tree.program(stacks, program),
+                Frame::Program(program) => {
+                    tree.program(&String::from_utf8_lossy(&stacks.programs[program as usize]))
+                }
                 Frame::Call(place) => tree.place(caller, place),
             };
             built.insert(id, Some(at));
@@ -158,22 +160,46 @@ impl<'t, 'd> Building<'t, 'd> {
                 }
                 let load = self.load(place).filter(|_| !in_kernel);
                 let function = self.function_of(place, in_kernel);
-                let node = (!with_stack.contains(&function)).then(|| {
-                    let program = self.program(&self.tally.stacks, 0);
-                    self.leaf(Some(program), place, in_kernel)
-                });
-                counted.all.push(Counted { function, load, samples, node });
+                if with_stack.contains(&function) {
+                    counted.all.push(Counted { function, load, samples, node: None });
+                    continue;
+                }
+                for (program, samples) in self.by_program(counts, samples) {
+                    let program = self.program(&program);
+                    let node = Some(self.leaf(Some(program), place, in_kernel));
+                    counted.all.push(Counted { function, load, samples, node });
+                }
             }
         }
+    }
+
+    /// The samples of a place by the program that ran, as those that were kept have it.
+    fn by_program(&self, counts: &PlaceTally, samples: u64) -> Vec<(String, u64)> {
+        let mut kept: BTreeMap<&[u8], u64> = BTreeMap::new();
+        for one in counts.kept.iter().chain(&counts.kept_in_kernel) {
+            let process = self.tally.processes.get(&one.sample.process);
+            *kept.entry(process.map_or(b"?", |process| &process.name)).or_default() += 1;
+        }
+        if kept.is_empty() {
+            return vec![("?".to_owned(), samples)];
+        }
+        let all: u64 = kept.values().sum();
+        let mut before = 0;
+        let part = |(name, count): (&[u8], u64)| {
+            // So that all parts together are the whole.
+            let part = samples * (before + count) / all - samples * before / all;
+            before += count;
+            (String::from_utf8_lossy(name).into_owned(), part)
+        };
+        kept.into_iter().map(part).filter(|(_, part)| *part > 0).collect()
     }
 
     fn unnamed() -> CallFrame {
         CallFrame { function: None, module: None, address: None, file: None, line: None, is_inlined: false }
     }
 
-    fn program(&mut self, stacks: &Stacks, program: u32) -> usize {
-        let name = String::from_utf8_lossy(&stacks.programs[program as usize]).into_owned();
-        self.node(None, CallFrame { function: Some(name), ..Self::unnamed() })
+    fn program(&mut self, name: &str) -> usize {
+        self.node(None, CallFrame { function: Some(name.to_owned()), ..Self::unnamed() })
     }
 
     /// The node of a place below its caller's, with nodes between them for functions that were
