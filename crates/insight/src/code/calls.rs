@@ -281,3 +281,50 @@ impl<'t, 'd> Building<'t, 'd> {
         names.take(MOST_CALLERS).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::address_space::Mapping;
+    use crate::samples::tally::{Mapped, Sample};
+    use units::{Avma, FileOffset};
+
+    #[test]
+    fn samples_without_a_stack_are_of_the_program_that_ran() {
+        let mut tally = Tally::default();
+        let file = Mapped { name: b"/lib/x".to_vec(), device: (8, 1), inode: 7, area: None };
+        let what = tally.id(file);
+        let (start, end, offset) = (Avma(0x1000), Avma(0x3000), FileOffset(0));
+        for (process, name) in [(1, &b"first"[..]), (2, b"second")] {
+            let entry = tally.processes.entry(process).or_default();
+            entry.name = name.to_vec();
+            entry.space.map(Mapping { start, end, offset, what, is_shared: false });
+        }
+        for time_ns in 0..40 {
+            let process = if time_ns % 4 == 0 { 1 } else { 2 };
+            let ip = Some(Avma(0x1010));
+            tally.count(Sample { process, thread: process, time_ns, in_kernel: false, ip, registers: None });
+        }
+        // One stack, of the first program, in another file.
+        let other = tally.id(Mapped { name: b"/lib/y".to_vec(), device: (8, 1), inode: 8, area: None });
+        let elsewhere = Place { what: other, offset: FileOffset(0x900) };
+        let calls = crate::samples::unwind::Calls { callers: Vec::new(), whole: true };
+        tally.stacks.count(b"first", elsewhere, false, &calls);
+        let sources = HashMap::new();
+        let made = MadeCode::default();
+        let place = Place { what, offset: FileOffset(0x10) };
+        let tree = Building::new(&tally, &sources, &made);
+        let parts = tree.by_program(&tally.places[&place], 41);
+        assert_eq!(parts, [("first".to_owned(), 10), ("second".to_owned(), 31)]);
+        assert_eq!(tree.by_program(&PlaceTally::default(), 3), [("?".to_owned(), 3)]);
+        let tree = Calls::of(&tally, &sources, &made).into_tree(&HashSet::new());
+        let below = |program: &str| -> u64 {
+            let is_it = |node: &CallNode| {
+                node.caller
+                    .is_some_and(|at| tree.frames[tree.nodes[at].frame].function.as_deref() == Some(program))
+            };
+            tree.nodes.iter().filter(|node| is_it(node)).map(|node| node.samples).sum()
+        };
+        assert_eq!((below("first"), below("second")), (10, 30));
+    }
+}

@@ -405,6 +405,21 @@ mod tests {
     }
 
     #[test]
+    fn processes_meet_in_memory_that_they_share() {
+        let file = |inode, process, seen: Vec<Seen>| -> Vec<Seen> {
+            let shared = |seen: &Seen| Some(InShared::of((0, 1), inode, seen.address % 64));
+            seen.into_iter().map(|seen| Seen { process, shared: shared(&seen), ..seen }).collect()
+        };
+        let of =
+            |inode| [file(5, 1, by(1, 0, Level::Dirty)), file(inode, 2, by(2, 8, Level::Dirty))].concat();
+        let together = found(&of(5));
+        let line = &together.lines[0];
+        assert_eq!((line.sharing, &line.processes[..]), (Sharing::False, &[1, 2][..]));
+        assert_eq!(line.parts[1].process, Some(2));
+        assert!(found(&of(6)).lines.is_empty(), "another file");
+    }
+
+    #[test]
     fn without_a_modified_line_nothing_is_shared() {
         let near = found(&[by(1, 0, Level::L1), by(2, 8, Level::L3)].concat());
         assert!(near.lines.is_empty() && near.findings.is_empty(), "{near:?}");
