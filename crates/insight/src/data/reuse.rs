@@ -60,14 +60,17 @@ const PAIRS_OF_EACH: usize = 2;
 const LEAST_PAIRS: usize = 32;
 /// Memory serves little of a load if it takes no more than this part of its stall.
 const LITTLE: f64 = 0.25;
+/// It may take all of it from here on: the area is an upper end, and so is the time that its lines
+/// take.
+const MOST: f64 = 1.5;
 /// An area that grows by less than this in twice the time is settled.
 const SETTLED: f64 = 1.5;
 
-/// What the samples of a load tell. `waits` is the part of its threads' time that they wait for it;
-/// a line comes from memory in `memory_ns`.
+/// What the samples of a load tell. `waits` is the part of its threads' time that they wait for it
+/// and for others that read the same area; a line comes from memory in `memory_ns`.
 pub(crate) fn reuse(samples: &[Timed], waits: f64, memory_ns: f64) -> Reuse {
     let areas = areas(samples);
-    let mut best: Option<(f64, AtATime)> = None;
+    let (mut doubtful, mut is_known) = (None, false);
     for (number, area) in areas.iter().enumerate() {
         let &Some((bytes, ns)) = area else { continue };
         let before = number.checked_sub(1).and_then(|before| areas[before]);
@@ -81,14 +84,15 @@ pub(crate) fn reuse(samples: &[Timed], waits: f64, memory_ns: f64) -> Reuse {
         if from_memory <= LITTLE {
             return Reuse::Within(found);
         }
-        if best.is_none_or(|(least, _)| from_memory < least) {
-            best = Some((from_memory, found));
+        is_known = true;
+        if from_memory < MOST {
+            doubtful.get_or_insert(found);
         }
     }
-    match best {
+    match doubtful {
+        Some(found) => Reuse::Doubtful(found),
+        None if is_known => Reuse::Fresh,
         None => Reuse::Unknown,
-        Some((from_memory, found)) if from_memory < 1.0 => Reuse::Doubtful(found),
-        Some(_) => Reuse::Fresh,
     }
 }
 

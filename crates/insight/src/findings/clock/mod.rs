@@ -10,7 +10,7 @@ mod settled;
 mod stores;
 
 use self::latency::{LoadLatency, average_latency};
-use self::load::Load;
+use self::load::{Load, put_together};
 use self::settled::{SampledFunction, WaitedLoad};
 use crate::code::annotate::Attributed;
 use crate::code::calls::Calls;
@@ -194,6 +194,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             let index = places.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
             Some(places[index].1.user)
         };
+        let mut found: Vec<Load<'_>> = Vec::new();
         for (address, waited) in loads {
             let beside = code.computing_beside(address).map(|beside| Beside {
                 instructions: beside.len() as u64,
@@ -206,7 +207,13 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
                 .file_offset(address)
                 .map(|offset| Place { what: MappedId(file.what), offset });
             let probes = place.and_then(|place| self.tally.probes.get(&place)).map_or(&[][..], Vec::as_slice);
-            self.add_load(source, &Load { address, waited, probes, beside, by_code });
+            let read = self.read(source, address, &waited, probes);
+            let together = waited.samples;
+            found.push(Load { address, waited, probes, beside, by_code, read, together });
+        }
+        put_together(&mut found, |address| code.module.unit_at(address));
+        for load in &found {
+            self.add_load(source, load);
         }
         for (address, waited) in &stores {
             self.gathered.add(source, self.objects, *address, &waited.kept, waited.samples);
