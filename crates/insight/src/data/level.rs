@@ -131,6 +131,11 @@ impl Judged {
             let because = format!("{}; {share:.0}% of {} probes went to memory", self.because, seen.probes);
             return Self { because, ..self };
         }
+        if self.at_a_time.is_some() && seen.from_memory.value < 0.5 {
+            let because =
+                format!("{}; but {share:.0}% of {} probes went to memory", self.because, seen.probes);
+            return Self { level: Level::Unresolved, beyond_l2: false, because, ..self };
+        }
         if seen.time_in_memory >= 0.5 && self.level == Level::L1 && threads > 1 {
             // Lines that are read again and again do not come from memory each time.
             let because = format!(
@@ -214,6 +219,9 @@ mod tests {
         };
         let with = at_a_time(16, true).with_probes(Some(&few), 2, false);
         assert_eq!(with.level, Level::L1, "each block comes from memory once: {with:?}");
+        let some = Latency { from_memory: Estimate::exact(0.23), ..few };
+        let with = at_a_time(16, true).with_probes(Some(&some), 1, true);
+        assert_eq!((with.level, with.beyond_l2), (Level::Unresolved, false), "one says so, one so");
         let most = Latency { from_memory: Estimate::exact(0.6), ..few };
         assert_eq!(at_a_time(16, true).with_probes(Some(&most), 1, false).level, Level::Dram);
     }

@@ -230,7 +230,9 @@ pub(crate) fn of_load(
             Level::L1 if is_hidden => Told::AtMost(seen.cached_ns.hi),
             _ if is_cached && is_hidden => Told::AtMost(seen.cached_ns.hi + seen.hidden_ns),
             // Being stopped only makes it longer: the next of a chain is not fetched ahead.
-            Level::Unresolved if pattern == Pattern::Chain && seen.from_memory.value < seen.astray => {
+            Level::Unresolved
+                if is_near || pattern == Pattern::Chain && seen.from_memory.value < seen.astray =>
+            {
                 Told::AtMost(seen.mean_ns.hi)
             }
             Level::Dram => Told::Measured(seen.farther_ns),
@@ -357,6 +359,8 @@ mod tests {
             of_load(Some(&seen), Level::Unresolved, Pattern::Stream, None, is_near, &timing)
         };
         assert_eq!(of_unknown(true), Some(Told::AtMost(20.0)), "some cache");
+        let far = of_load(Some(&seen(0.3)), Level::Unresolved, Pattern::Stream, None, true, &timing);
+        assert_eq!(far, Some(Told::AtMost(90.0)), "probes say another thing than addresses");
         assert_eq!(of_unknown(false), Some(Told::Measured(seen(0.03).mean_ns)));
     }
 
