@@ -4,14 +4,17 @@ pub(crate) mod plot;
 pub(crate) mod table;
 
 use records::machine::{Outcome, Status};
-use units::{Estimate, Quantity};
+use units::{Bound, Estimate, Quantity};
 
 /// A figure with its interval, short enough for a table: `4.00 [3.99, 4.02]`; `~` before it where
 /// other work on the machine shone through. Claims have no interval.
 pub(crate) fn figure(quantity: &Quantity) -> String {
     match quantity {
-        Quantity::Resolved { value, lo, hi, disturbed, .. } => {
+        Quantity::Resolved { value, lo, hi, disturbed, bound, .. } => {
             let mark = if disturbed.is_some() { "~" } else { "" };
+            if *bound == Some(Bound::AtMost) {
+                return format!("{mark}at most {}", exact(*hi));
+            }
             if lo == hi {
                 return format!("{mark}{}", exact(*value));
             }

@@ -181,7 +181,7 @@ pub(crate) fn combined(a: &Quantity, b: &Quantity, make: fn(Estimate, Estimate) 
 pub(crate) fn claimed(lo: f64, hi: f64, unit: Unit) -> Quantity {
     match Quantity::claimed(f64::midpoint(lo, hi), unit) {
         Quantity::Resolved { value, unit, basis, disturbed, .. } => {
-            Quantity::Resolved { value, lo, hi, unit, basis, disturbed }
+            Quantity::Resolved { value, lo, hi, unit, basis, disturbed, bound: None }
         }
         unresolved @ Quantity::Unresolved { .. } => unresolved,
     }

@@ -184,8 +184,8 @@ impl Recorder {
         // An area's offset means nothing: addresses themselves tell its instructions apart.
         let offset = FileOffset(if is_area { new.start } else { new.offset });
         let what = self.tally.id(Mapped { name: new.name, device: new.device, inode: new.inode, area });
-        let mapping =
-            Mapping { start: Avma(new.start), end: Avma(new.start.saturating_add(new.bytes)), offset, what };
+        let (start, end) = (Avma(new.start), Avma(new.start.saturating_add(new.bytes)));
+        let mapping = Mapping { start, end, offset, what, is_shared: new.is_shared };
         self.tally.processes.entry(new.process).or_default().space.map(mapping);
     }
 }

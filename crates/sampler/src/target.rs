@@ -238,14 +238,15 @@ pub(crate) fn mapping(line: &[u8], process: u32, time_ns: u64) -> Option<NewMapp
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = field()?.split_once('-')?;
     let (start, end) = (hex(start)?, hex(end)?);
-    let executable = field()?.contains('x');
+    let rights = field()?;
+    let (executable, is_shared) = (rights.contains('x'), rights.ends_with('s'));
     let offset = hex(field()?)?;
     let (major, minor) = field()?.split_once(':')?;
     let device = (hex(major)? as u32, hex(minor)? as u32);
     let inode = field()?.parse().ok()?;
     let name = rest.iter().position(|&byte| byte != b' ').map_or(&[][..], |from| &rest[from..]).to_vec();
     let bytes = end.checked_sub(start)?;
-    Some(NewMapping { process, start, bytes, offset, device, inode, executable, name, time_ns })
+    Some(NewMapping { process, start, bytes, offset, device, inode, executable, is_shared, name, time_ns })
 }
 
 #[cfg(test)]
@@ -260,7 +261,10 @@ mod tests {
         assert!(found.executable);
         assert_eq!((found.device, found.inode, &*found.name), ((0xfe, 1), 1234, &b"/opt/a b/prog"[..]));
         let anonymous = mapping(b"7f00-7f10 rw-p 00000000 00:00 0 ", 7, 9).unwrap();
-        assert!(!anonymous.executable);
+        assert!(!anonymous.executable && !anonymous.is_shared);
+        let shared = mapping(b"7f00-7f10 rw-s 00002000 00:01 3082    /dev/zero (deleted)", 7, 9).unwrap();
+        assert!(shared.is_shared && shared.offset == 0x2000 && shared.inode == 3082);
+        assert_eq!(&*shared.name, b"/dev/zero (deleted)");
         assert_eq!((anonymous.bytes, &*anonymous.name), (0x10, &b""[..]));
         for damaged in [&b""[..], b"7f00", b"7f00-7e00 rw-p 0 00:00 0", b"x-y rw-p 0 0:0 0"] {
             assert!(mapping(damaged, 7, 9).is_none(), "{damaged:?}");

@@ -1,9 +1,10 @@
-//! Quantities as text: `4.00 cycles [3.98, 4.02] measured`, `not resolved: why`.
+//! Quantities as text: `4.00 cycles [3.98, 4.02] measured`, `at most 17 ns measured`,
+//! `not resolved: why`.
 //!
 //! As many digits as the interval warrants, no more; sizes, rates and long or short times in the
 //! unit that people use for them. To give a unit a scale of its own: an arm in [`scale`].
 
-use crate::{Basis, Estimate, Quantity, Unit};
+use crate::{Basis, Bound, Estimate, Quantity, Unit};
 use std::fmt;
 
 /// Digits of an exact value in a summary.
@@ -14,6 +15,7 @@ impl Quantity {
     /// 10.8]`.
     pub fn brief(&self) -> String {
         match self {
+            Self::Resolved { bound: Some(Bound::AtMost), hi, unit, .. } => at_most(*hi, *unit),
             Self::Resolved { value, lo, hi, unit, .. } if lo == hi => {
                 let (divisor, symbol) = scale(*unit, *value);
                 format!("{}{symbol}", rounded(value / divisor))
@@ -26,17 +28,19 @@ impl Quantity {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, lo, hi, unit, basis, disturbed) = match self {
+        let (value, lo, hi, unit, basis, disturbed, bound) = match self {
             Self::Unresolved { unresolved } => return f.pad(&format!("not resolved: {unresolved}")),
-            Self::Resolved { value, lo, hi, unit, basis, disturbed } => {
-                (*value, *lo, *hi, *unit, basis, disturbed)
+            Self::Resolved { value, lo, hi, unit, basis, disturbed, bound } => {
+                (*value, *lo, *hi, *unit, basis, disturbed, *bound)
             }
         };
-        let mut text = if lo == hi {
-            let (divisor, symbol) = scale(unit, value);
-            exact(value / divisor) + &symbol
-        } else {
-            interval(value, lo, hi, unit)
+        let mut text = match bound {
+            Some(Bound::AtMost) => at_most(hi, unit),
+            None if lo == hi => {
+                let (divisor, symbol) = scale(unit, value);
+                exact(value / divisor) + &symbol
+            }
+            None => interval(value, lo, hi, unit),
         };
         text.push_str(match basis {
             Basis::Measured => " measured",
@@ -48,6 +52,11 @@ impl fmt::Display for Quantity {
         }
         f.pad(&text)
     }
+}
+
+fn at_most(most: f64, unit: Unit) -> String {
+    let (divisor, symbol) = scale(unit, most);
+    format!("at most {}{symbol}", rounded(most / divisor))
 }
 
 fn interval(value: f64, lo: f64, hi: f64, unit: Unit) -> String {
@@ -134,7 +143,7 @@ fn exact(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::figures;
-    use crate::{Estimate, Quantity, Unit};
+    use crate::{Basis, Estimate, Quantity, Unit};
 
     fn text(value: f64, lo: f64, hi: f64, unit: Unit) -> String {
         Quantity::measured(Estimate::new(value, lo, hi), unit).to_string()
@@ -196,6 +205,11 @@ mod tests {
         let interval = Quantity::measured(Estimate::new(9.7, 8.6, 10.8), Unit::Nanos);
         assert_eq!(interval.brief(), "9.7 ns [8.6, 10.8]");
         assert_eq!(Quantity::unresolved("why").brief(), "not resolved: why");
+        let most = Quantity::at_most(17.04, Unit::Nanos, Basis::Measured);
+        assert_eq!(
+            (most.brief(), most.to_string()),
+            ("at most 17 ns".into(), "at most 17 ns measured".into())
+        );
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use display::figures;
 pub use estimate::Estimate;
 pub use progress::{Progress, Silent};
 pub use quantile::{median, middle_sorted, quantile_sorted};
-pub use quantity::{Basis, Latency, Quantity, Unit};
+pub use quantity::{Basis, Bound, Latency, Quantity, Unit};
 pub use random::Rng;
 pub use share::share;
 pub use would_help::WouldHelp;

@@ -68,6 +68,15 @@ impl Unit {
     }
 }
 
+/// What a figure says besides that it lies in its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// Only its upper end is known: the value is that end, and the interval begins at zero.
+    AtMost,
+}
+
 /// A number with its 95% interval, or the reason why it could not be resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -83,6 +92,9 @@ pub enum Quantity {
         /// quiet machine may lie outside the interval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         disturbed: Option<String>,
+        /// Set if the value is no estimate but a bound.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bound: Option<Bound>,
     },
     Unresolved {
         unresolved: String,
@@ -98,6 +110,15 @@ impl Quantity {
         Self::with_basis(e, unit, Basis::Modelled)
     }
 
+    /// No more than this; how much less is not known.
+    pub fn at_most(most: f64, unit: Unit, basis: Basis) -> Self {
+        let mut quantity = Self::with_basis(Estimate::new(most, 0.0, most), unit, basis);
+        if let Self::Resolved { bound, .. } = &mut quantity {
+            *bound = Some(Bound::AtMost);
+        }
+        quantity
+    }
+
     pub fn claimed(value: f64, unit: Unit) -> Self {
         Self::with_basis(Estimate::exact(value), unit, Basis::Claimed)
     }
@@ -111,7 +132,7 @@ impl Quantity {
         if !(e.value.is_finite() && e.lo.is_finite() && e.hi.is_finite()) {
             return Self::unresolved("the measurement gave no finite number");
         }
-        Self::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None }
+        Self::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None, bound: None }
     }
 
     /// The same figure, marked as measured in company.
@@ -161,6 +182,13 @@ mod tests {
         let text = serde_json::to_string(&q).unwrap();
         assert_eq!(text, r#"{"value":4.0,"lo":3.9,"hi":4.1,"unit":"cycles","basis":"measured"}"#);
         assert_eq!(serde_json::from_str::<Quantity>(&text).unwrap(), q);
+        let most = Quantity::at_most(17.0, Unit::Nanos, Basis::Measured);
+        let text = serde_json::to_string(&most).unwrap();
+        assert_eq!(
+            text,
+            r#"{"value":17.0,"lo":0.0,"hi":17.0,"unit":"ns","basis":"measured","bound":"at_most"}"#
+        );
+        assert_eq!(serde_json::from_str::<Quantity>(&text).unwrap(), most);
         let u = Quantity::unresolved("too noisy");
         let text = serde_json::to_string(&u).unwrap();
         assert_eq!(text, r#"{"unresolved":"too noisy"}"#);

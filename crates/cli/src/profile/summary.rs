@@ -291,7 +291,7 @@ fn objects(profile: &Profile, top: usize, width: usize) -> String {
 }
 
 /// Lines that are shown, and offsets with threads of each.
-const LINES_SHOWN: usize = 3;
+const LINES_SHOWN: usize = 6;
 const PARTS_SHOWN: usize = 4;
 
 fn lines(profile: &Profile, width: usize) -> String {

@@ -33,6 +33,7 @@ mod hosts;
 mod idle_cpus;
 mod installed;
 mod kernel;
+mod levels;
 mod libraries;
 mod measured;
 mod measuring;

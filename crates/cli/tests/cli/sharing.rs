@@ -51,12 +51,12 @@ fn of(profile: &Profile, kind: FindingKind) -> Vec<&Finding> {
 }
 
 /// Asserts that a finding of this kind is there, about data and code with these words, and that
-/// none of the other kind is.
-fn is_found(name: &str, options: &[&str], kind: FindingKind, object: &str, function: &str) {
-    let Some(place) = compiled(name, options) else { return };
+/// none of the other kind is. What it says; `None` where nothing can be said here.
+fn is_found(name: &str, options: &[&str], kind: FindingKind, object: &str, function: &str) -> Option<String> {
+    let place = compiled(name, options)?;
     let mut seen = String::new();
     for _ in 0..ATTEMPTS {
-        let Some(profile) = profiled(&place) else { return };
+        let profile = profiled(&place)?;
         if let Some(finding) = of(&profile, kind).first() {
             let about = finding.object.as_deref().unwrap_or("");
             assert!(about.contains(object), "{finding:?}");
@@ -73,7 +73,7 @@ fn is_found(name: &str, options: &[&str], kind: FindingKind, object: &str, funct
                 }
                 _ => {}
             }
-            return;
+            return Some(finding.says.clone());
         }
         seen = format!("{:#?}", profile.lines);
     }
@@ -105,6 +105,31 @@ fn sums_of_threads_share_lines() {
 #[test]
 fn small_locks_share_lines() {
     is_found("spinlocks.c", &[], FalseSharing, "pool", "update");
+}
+
+#[test]
+fn locks_in_pools_are_named() {
+    let says = is_found("lock_pool.c", &[], FalseSharing, "pool", "update");
+    assert!(says.is_none_or(|says| says.contains("false sharing of locks") && says.contains("pool (p)")));
+    let says = is_found("lock_pool.c", &["-DONE"], TrueSharing, "pool", "update");
+    assert!(says.is_none_or(|says| says.contains("wait for one lock")));
+}
+
+#[test]
+fn all_hot_lines_of_one_object_are_told() {
+    let Some(says) = is_found("three_lines.c", &[], FalseSharing, "counts", "") else { return };
+    assert!(says.contains("3 cache lines"), "{says}");
+    for function in ["bytes", "words", "lines"] {
+        assert!(says.contains(&format!(" in {function} (three_lines.c:")), "{says}");
+    }
+}
+
+#[test]
+fn processes_share_lines_of_memory_that_they_map() {
+    let says = is_found("processes.c", &[], FalseSharing, "", "count");
+    assert!(says.is_none_or(|says| says.starts_with("2 processes use different bytes of one cache line")));
+    is_found("processes.c", &["-DSAME"], TrueSharing, "", "count");
+    is_silent("processes.c", &["-DAPART"]);
 }
 
 #[test]

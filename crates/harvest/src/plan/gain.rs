@@ -88,7 +88,7 @@ struct Weighed {
 }
 
 fn with_basis(e: Estimate, unit: Unit, basis: Basis) -> Quantity {
-    Quantity::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None }
+    Quantity::Resolved { value: e.value, lo: e.lo, hi: e.hi, unit, basis, disturbed: None, bound: None }
 }
 
 /// Why it does not pay, with its figures.

@@ -11,10 +11,10 @@ use crate::code::cause::Cause;
 use crate::code::made_code::MadeCode;
 use crate::code::source::{Frames, NamedFrame, Source};
 use crate::samples::address_space::{MappedId, Place};
-use crate::samples::stacks::{Frame, NodeId, ROOT, Stacks};
-use crate::samples::tally::Tally;
+use crate::samples::stacks::{Frame, NodeId, ROOT};
+use crate::samples::tally::{PlaceTally, Tally};
 use records::profile::{CallFrame, CallNode, CallTree};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use units::Svma;
 
 /// The tree, and who calls each load most often.
@@ -46,7 +46,9 @@ impl Calls {
         for (id, node) in stacks.nodes() {
             let caller = built[&node.caller];
             let at = match node.frame {
-                Frame::Program(program) => tree.program(stacks, program),
+                Frame::Program(program) => {
+                    tree.program(&String::from_utf8_lossy(&stacks.programs[program as usize]))
+                }
                 Frame::Call(place) => tree.place(caller, place),
             };
             built.insert(id, Some(at));
@@ -158,22 +160,46 @@ impl<'t, 'd> Building<'t, 'd> {
                 }
                 let load = self.load(place).filter(|_| !in_kernel);
                 let function = self.function_of(place, in_kernel);
-                let node = (!with_stack.contains(&function)).then(|| {
-                    let program = self.program(&self.tally.stacks, 0);
-                    self.leaf(Some(program), place, in_kernel)
-                });
-                counted.all.push(Counted { function, load, samples, node });
+                if with_stack.contains(&function) {
+                    counted.all.push(Counted { function, load, samples, node: None });
+                    continue;
+                }
+                for (program, samples) in self.by_program(counts, samples) {
+                    let program = self.program(&program);
+                    let node = Some(self.leaf(Some(program), place, in_kernel));
+                    counted.all.push(Counted { function, load, samples, node });
+                }
             }
         }
+    }
+
+    /// The samples of a place by the program that ran, as those that were kept have it.
+    fn by_program(&self, counts: &PlaceTally, samples: u64) -> Vec<(String, u64)> {
+        let mut kept: BTreeMap<&[u8], u64> = BTreeMap::new();
+        for one in counts.kept.iter().chain(&counts.kept_in_kernel) {
+            let process = self.tally.processes.get(&one.sample.process);
+            *kept.entry(process.map_or(b"?", |process| &process.name)).or_default() += 1;
+        }
+        if kept.is_empty() {
+            return vec![("?".to_owned(), samples)];
+        }
+        let all: u64 = kept.values().sum();
+        let mut before = 0;
+        let part = |(name, count): (&[u8], u64)| {
+            // So that all parts together are the whole.
+            let part = samples * (before + count) / all - samples * before / all;
+            before += count;
+            (String::from_utf8_lossy(name).into_owned(), part)
+        };
+        kept.into_iter().map(part).filter(|(_, part)| *part > 0).collect()
     }
 
     fn unnamed() -> CallFrame {
         CallFrame { function: None, module: None, address: None, file: None, line: None, is_inlined: false }
     }
 
-    fn program(&mut self, stacks: &Stacks, program: u32) -> usize {
-        let name = String::from_utf8_lossy(&stacks.programs[program as usize]).into_owned();
-        self.node(None, CallFrame { function: Some(name), ..Self::unnamed() })
+    fn program(&mut self, name: &str) -> usize {
+        self.node(None, CallFrame { function: Some(name.to_owned()), ..Self::unnamed() })
     }
 
     /// The node of a place below its caller's, with nodes between them for functions that were
@@ -253,5 +279,52 @@ impl<'t, 'd> Building<'t, 'd> {
             frame.function.clone().unwrap_or_else(|| "?".to_owned())
         });
         names.take(MOST_CALLERS).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::address_space::Mapping;
+    use crate::samples::tally::{Mapped, Sample};
+    use units::{Avma, FileOffset};
+
+    #[test]
+    fn samples_without_a_stack_are_of_the_program_that_ran() {
+        let mut tally = Tally::default();
+        let file = Mapped { name: b"/lib/x".to_vec(), device: (8, 1), inode: 7, area: None };
+        let what = tally.id(file);
+        let (start, end, offset) = (Avma(0x1000), Avma(0x3000), FileOffset(0));
+        for (process, name) in [(1, &b"first"[..]), (2, b"second")] {
+            let entry = tally.processes.entry(process).or_default();
+            entry.name = name.to_vec();
+            entry.space.map(Mapping { start, end, offset, what, is_shared: false });
+        }
+        for time_ns in 0..40 {
+            let process = if time_ns % 4 == 0 { 1 } else { 2 };
+            let ip = Some(Avma(0x1010));
+            tally.count(Sample { process, thread: process, time_ns, in_kernel: false, ip, registers: None });
+        }
+        // One stack, of the first program, in another file.
+        let other = tally.id(Mapped { name: b"/lib/y".to_vec(), device: (8, 1), inode: 8, area: None });
+        let elsewhere = Place { what: other, offset: FileOffset(0x900) };
+        let calls = crate::samples::unwind::Calls { callers: Vec::new(), whole: true };
+        tally.stacks.count(b"first", elsewhere, false, &calls);
+        let sources = HashMap::new();
+        let made = MadeCode::default();
+        let place = Place { what, offset: FileOffset(0x10) };
+        let tree = Building::new(&tally, &sources, &made);
+        let parts = tree.by_program(&tally.places[&place], 41);
+        assert_eq!(parts, [("first".to_owned(), 10), ("second".to_owned(), 31)]);
+        assert_eq!(tree.by_program(&PlaceTally::default(), 3), [("?".to_owned(), 3)]);
+        let tree = Calls::of(&tally, &sources, &made).into_tree(&HashSet::new());
+        let below = |program: &str| -> u64 {
+            let is_it = |node: &CallNode| {
+                node.caller
+                    .is_some_and(|at| tree.frames[tree.nodes[at].frame].function.as_deref() == Some(program))
+            };
+            tree.nodes.iter().filter(|node| is_it(node)).map(|node| node.samples).sum()
+        };
+        assert_eq!((below("first"), below("second")), (10, 30));
     }
 }

@@ -147,7 +147,8 @@ mod tests {
         let mut tally = Tally::default();
         let area = Some(Area { process: 1, start: 0x1000, bytes: 0x2000 });
         let what = tally.id(Mapped { name: b"//anon".to_vec(), device: (0, 0), inode: 0, area });
-        let mapping = Mapping { start: Avma(0x1000), end: Avma(0x3000), offset: FileOffset(0x1000), what };
+        let (start, end, offset) = (Avma(0x1000), Avma(0x3000), FileOffset(0x1000));
+        let mapping = Mapping { start, end, offset, what, is_shared: false };
         tally.processes.entry(1).or_default().space.map(mapping);
         for ip in [0x1010, 0x1010, 0x1020, 0x2000] {
             let ip = Some(Avma(ip));

@@ -1,12 +1,15 @@
-//! Which level serves a load, judged by how much memory its addresses are spread over.
+//! Which level serves a load, judged by how much memory its addresses are spread over, and over how
+//! much of it at a time.
 //!
 //! Samples show only addresses that the core waited for. If these fit into a cache, that cache
 //! holds them, since the program reads them again and again; if they do not, the level behind it
-//! serves most of them. This is a model, not a measurement: other data competes for the caches, and
+//! serves most of them, unless what is read within a short time fits, and is read again (see
+//! `reuse.rs`). This is a model, not a measurement: other data competes for the caches, and
 //! a line that another core writes is not told. So a level is named only if the whole interval of
 //! the footprint lies in it.
 
 use crate::data::footprint::footprint_bytes;
+use crate::data::reuse::{AtATime, Reuse};
 use crate::probes::latency::{ASTRAY, Latency};
 use records::profile::Level;
 use units::{Bytes, Estimate};
@@ -27,6 +30,8 @@ pub(crate) struct Judged {
     pub beyond_l2: bool,
     pub because: String,
     pub footprint: Option<Estimate>,
+    /// What it works on at a time, where that is less, and is read again.
+    pub at_a_time: Option<Estimate>,
     /// Its addresses fit into a cache of the core's own, and its lines come from farther all the
     /// same.
     pub is_farther: bool,
@@ -40,6 +45,7 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
         beyond_l2,
         because,
         footprint,
+        at_a_time: None,
         is_farther: false,
     };
     let Some(footprint) = footprint_bytes(addresses, step) else {
@@ -50,11 +56,7 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
         let because = "the sizes of the caches are not known".to_owned();
         return judged(Level::Unresolved, false, because, Some(footprint));
     };
-    let levels = [(Level::L1, Some(l1)), (Level::L2, Some(l2)), (Level::L3, caches.l3)];
-    let level_of = |bytes: f64| {
-        let holds = |size: &Option<Bytes>| size.is_some_and(|size| bytes <= size.0 as f64);
-        levels.iter().find(|(_, size)| holds(size)).map_or(Level::Dram, |(level, _)| *level)
-    };
+    let level_of = |bytes: f64| holder(bytes, l1, l2, caches.l3);
     let (least, most) = (level_of(footprint.lo), level_of(footprint.hi));
     let beyond_l2 = matches!(least, Level::L3 | Level::Dram);
     let says = |bytes: f64| Bytes(bytes as u64);
@@ -71,7 +73,44 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
     judged(Level::Unresolved, beyond_l2, because, Some(footprint))
 }
 
+/// The nearest level that holds this much.
+fn holder(bytes: f64, l1: Bytes, l2: Bytes, l3: Option<Bytes>) -> Level {
+    let levels = [(Level::L1, Some(l1)), (Level::L2, Some(l2)), (Level::L3, l3)];
+    let holds = |size: &Option<Bytes>| size.is_some_and(|size| bytes <= size.0 as f64);
+    levels.iter().find(|(_, size)| holds(size)).map_or(Level::Dram, |(level, _)| *level)
+}
+
+/// How much less than all of its addresses a load must work on at a time for that to count.
+const MUCH_LESS: f64 = 0.5;
+
 impl Judged {
+    /// With what it works on at a time.
+    #[must_use]
+    pub(crate) fn at_a_time(self, reuse: &Reuse, caches: &CacheSizes) -> Self {
+        let (Some(l1), Some(l2), Some(all)) = (caches.l1, caches.l2, self.footprint) else { return self };
+        let is_less = |found: &AtATime| found.bytes.hi < MUCH_LESS * all.lo;
+        let for_long = |found: &AtATime| {
+            let (most, ms) = (Bytes(found.bytes.hi as u64), found.ns as f64 / 1e6);
+            format!("{}, but over {most} at most within {ms:.1} ms", self.because)
+        };
+        match reuse {
+            Reuse::Within(found) if self.level != Level::L1 && is_less(found) => {
+                let [least, most] = [found.bytes.lo, found.bytes.hi].map(|it| holder(it, l1, l2, caches.l3));
+                let is_known = most == Level::L1 || found.is_settled && least == most;
+                let level = if is_known { most } else { Level::Unresolved };
+                let more = if is_known || found.is_settled { "" } else { ", or less in a shorter time" };
+                let because = format!("{}{more}, where it reads most again", for_long(found));
+                let beyond_l2 = found.is_settled && matches!(least, Level::L3 | Level::Dram);
+                Self { level, beyond_l2, because, at_a_time: Some(found.bytes), ..self }
+            }
+            Reuse::Doubtful(found) if self.beyond_l2 && is_less(found) => {
+                let because = format!("{}: it may read much of that again", for_long(found));
+                Self { level: Level::Unresolved, beyond_l2: false, because, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// With what its probes saw. That a line came from memory is measured; which cache it came from
     /// otherwise is not, so that stays judged by the footprint. `threads` execute the load.
     ///
@@ -84,8 +123,18 @@ impl Judged {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
         let most_time = 100.0 * seen.time_in_memory;
-        if seen.from_memory.value < seen.astray && matches!(self.level, Level::L1 | Level::L2 | Level::L3) {
-            return self;
+        let is_cached = self.at_a_time.is_some() || matches!(self.level, Level::L1 | Level::L2 | Level::L3);
+        if is_cached && seen.from_memory.value < seen.astray {
+            if self.at_a_time.is_none() {
+                return self;
+            }
+            let because = format!("{}; {share:.0}% of {} probes went to memory", self.because, seen.probes);
+            return Self { because, ..self };
+        }
+        if self.at_a_time.is_some() && seen.from_memory.value < 0.5 {
+            let because =
+                format!("{}; but {share:.0}% of {} probes went to memory", self.because, seen.probes);
+            return Self { level: Level::Unresolved, beyond_l2: false, because, ..self };
         }
         if seen.time_in_memory >= 0.5 && self.level == Level::L1 && threads > 1 {
             // Lines that are read again and again do not come from memory each time.
@@ -98,7 +147,9 @@ impl Judged {
         // The few lines of what fits into the core's own caches are there but for when others had
         // the core, and those few probes may take most of the time.
         let is_near = matches!(self.level, Level::L1 | Level::L2);
-        if seen.time_in_memory >= 0.5 && (!is_near || seen.from_memory.value >= 0.5) {
+        // As few as of a load that a cache serves tell nothing, however long they took.
+        let is_seen = seen.from_memory.value >= if is_near { 0.5 } else { seen.astray };
+        if seen.time_in_memory >= 0.5 && is_seen {
             let because = format!(
                 "{share:.0}% of {} probes went to memory, and took {most_time:.0}% of the time",
                 seen.probes
@@ -136,11 +187,53 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_again_within_a_short_time_counts() {
+        let far = judge(&drawn(1024, 1 << 30), None, &CACHES);
+        let at_a_time = |kib: u64, is_settled| {
+            let bytes = Estimate::exact((kib << 10) as f64);
+            far.clone().at_a_time(&Reuse::Within(AtATime { bytes, ns: 400_000, is_settled }), &CACHES)
+        };
+        let level = |kib, is_settled| at_a_time(kib, is_settled).level;
+        assert_eq!((level(16, false), level(16, true)), (Level::L1, Level::L1));
+        assert_eq!((level(256, true), level(2048, true)), (Level::L2, Level::L3));
+        assert_eq!(level(256, false), Level::Unresolved, "in L1 or in L2");
+        assert!(at_a_time(2048, true).beyond_l2 && !at_a_time(2048, false).beyond_l2);
+        assert!(at_a_time(16, true).because.contains("16 KiB at most within 0.4 ms"));
+        let found = AtATime { bytes: Estimate::exact(1e6), ns: 400_000, is_settled: true };
+        let doubtful = far.clone().at_a_time(&Reuse::Doubtful(found), &CACHES);
+        assert_eq!((doubtful.level, doubtful.beyond_l2), (Level::Unresolved, false));
+        assert_eq!(far.clone().at_a_time(&Reuse::Fresh, &CACHES), far);
+        assert_eq!(far.clone().at_a_time(&Reuse::Unknown, &CACHES), far);
+        let near = judge(&drawn(1024, 2 << 20), None, &CACHES);
+        let same = Reuse::Within(AtATime { bytes: Estimate::exact(2e6), ns: 400_000, is_settled: true });
+        assert_eq!(near.clone().at_a_time(&same, &CACHES), near, "it is all that it reads");
+        let few = Latency {
+            probes: 100,
+            mean_ns: Estimate::exact(19.0),
+            farther_ns: Estimate::exact(30.0),
+            cached_ns: Estimate::exact(2.0),
+            hidden_ns: 0.0,
+            from_memory: Estimate::exact(0.03),
+            time_in_memory: 0.7,
+            astray: ASTRAY,
+        };
+        let with = at_a_time(16, true).with_probes(Some(&few), 2, false);
+        assert_eq!(with.level, Level::L1, "each block comes from memory once: {with:?}");
+        let some = Latency { from_memory: Estimate::exact(0.23), ..few };
+        let with = at_a_time(16, true).with_probes(Some(&some), 1, true);
+        assert_eq!((with.level, with.beyond_l2), (Level::Unresolved, false), "one says so, one so");
+        let most = Latency { from_memory: Estimate::exact(0.6), ..few };
+        assert_eq!(at_a_time(16, true).with_probes(Some(&most), 1, false).level, Level::Dram);
+    }
+
+    #[test]
     fn probes_tell_what_came_from_memory() {
         let seen = |time_in_memory| Latency {
             probes: 100,
             mean_ns: Estimate::exact(80.0),
             farther_ns: Estimate::exact(90.0),
+            cached_ns: Estimate::exact(2.0),
+            hidden_ns: 0.0,
             from_memory: Estimate::exact(if time_in_memory < 0.5 { 0.02 } else { 0.6 }),
             time_in_memory,
             astray: ASTRAY,
@@ -151,6 +244,14 @@ mod tests {
         let level = |bytes, time, threads| with(bytes, time, threads, true).level;
         assert_eq!(level(256 << 10, 0.9, 1), Level::Dram, "what is measured counts");
         assert_eq!(level(256 << 10, 0.1, 1), Level::L2);
+        let few = Latency { from_memory: Estimate::exact(0.04), ..seen(0.9) };
+        let of_few = |is_alone| {
+            let between = judge(&drawn(64, 1 << 30), None, &CACHES);
+            let large = judge(&drawn(1024, 1 << 30), None, &CACHES);
+            [between, large].map(|judged| judged.with_probes(Some(&few), 1, is_alone).level)
+        };
+        assert_eq!(of_few(false), [Level::Unresolved, Level::Dram], "these few may be since it was stopped");
+        assert_eq!(of_few(true), [Level::Unresolved; 2]);
         assert_eq!(level(1 << 30, 0.1, 1), Level::Unresolved, "large, and yet near");
         assert_eq!(with(1 << 30, 0.1, 1, false).level, Level::Dram, "executed ahead");
         let few = Latency { from_memory: Estimate::exact(0.05), ..seen(0.9) };

@@ -5,7 +5,8 @@
 //! pattern        chain, parallel or stream
 //! pace           how long one execution of a stream's load takes
 //! footprint      how much memory a load's addresses are spread over
-//! level          which level serves them, by their footprint and the cache sizes
+//! reuse          how much of it a load works on at a time
+//! level          which level serves them, by both and the cache sizes
 //! objects        which variable, allocation or area an address lies in
 //! site_names     what people call a site where memory is allocated
 //! object_stalls  how much of the stall each object has
@@ -23,4 +24,5 @@ pub(crate) mod object_stalls;
 pub(crate) mod objects;
 pub(crate) mod pace;
 pub(crate) mod pattern;
+pub(crate) mod reuse;
 pub(crate) mod site_names;

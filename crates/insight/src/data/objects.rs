@@ -217,6 +217,13 @@ fn area(mapped: &Mapped, bytes: u64) -> Object {
             which: 0,
             group: None,
         },
+        // What the kernel calls memory that a process shares with those that it makes.
+        "/dev/zero (deleted)" => Object {
+            name: "shared memory (mmap)".to_owned(),
+            bytes: Some(bytes),
+            which: mapped.inode,
+            group: None,
+        },
         _ => Object { name: format!("file {name}"), bytes: Some(bytes), which: 0, group: None },
     }
 }

@@ -3,12 +3,11 @@
 //! To add a finding: a function here that returns it where the figures show it, and its line in
 //! [`of`].
 
+use super::LEAST_SHARE;
 use records::profile::{Finding, FindingKind, Level, Pattern, StallingLoad, Summary};
 use std::collections::BTreeMap;
 use units::{Estimate, Quantity, Unit};
 
-/// Less than this share of the CPU time is no finding.
-const LEAST_SHARE: f64 = 0.1;
 /// A prefetch costs an instruction or a few; a load that waits less than this each time gains
 /// nothing by one.
 const LEAST_CYCLES: f64 = 15.0;
@@ -58,7 +57,8 @@ fn waits_for(loads: &[&StallingLoad]) -> Option<Finding> {
             "each load takes its address from the one before, so they are waited for one by one: keep nodes in \
              the order in which they are visited, make them smaller, or follow several chains at once",
         ),
-        Pattern::Stream => (
+        // What caches serve memory does not deliver.
+        Pattern::Stream if first.beyond_l2 => (
             FindingKind::Bandwidth,
             "it goes through its data faster than memory delivers it: go over it less often (in blocks that fit \
              a cache), or make it smaller",
@@ -68,7 +68,7 @@ fn waits_for(loads: &[&StallingLoad]) -> Option<Finding> {
             "its data is read here and there and is too large for the caches near the core: make it smaller, or \
              keep together what is used together",
         ),
-        Pattern::Unresolved => return None,
+        Pattern::Stream | Pattern::Unresolved => return None,
     };
     let is_wide = first.footprint.estimate().is_some_and(|bytes| bytes.lo >= BEYOND_TLB_BYTES);
     let by_pages = is_wide && first.pattern != Pattern::Stream;

@@ -19,3 +19,6 @@ pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod weights;
+
+/// Less than this share of the CPU time is no finding.
+const LEAST_SHARE: f64 = 0.1;

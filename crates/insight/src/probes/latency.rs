@@ -3,7 +3,7 @@
 use crate::samples::tally::Probe;
 use model::predict::MeasuredCurve;
 use records::profile::{Level, Pattern};
-use units::{Estimate, middle_sorted, share};
+use units::{Basis, Estimate, Quantity, Unit, middle_sorted, share};
 
 /// How long loads take on this machine, as far as it matters here.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,10 @@ pub(crate) struct Latency {
     pub mean_ns: Estimate,
     /// The same of those whose line was not in L1 yet.
     pub farther_ns: Estimate,
+    /// The same of those that did not go to memory.
+    pub cached_ns: Estimate,
+    /// By how much a load that a cache behind L1 served may look faster than it is.
+    pub hidden_ns: f64,
     /// The share of them that went to memory.
     pub from_memory: Estimate,
     /// The share of the time that these took.
@@ -143,14 +147,47 @@ pub(crate) fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
     let far: Vec<f64> = seen.iter().map(|(_, ns)| *ns).filter(|&ns| ns >= memory_from_ns).collect();
     let from_memory = share(far.len() as u64, seen.len() as u64)?;
     let hidden = (1.0 - from_memory.lo) * timing.hidden_ns();
+    let cached: Vec<(u64, f64)> = seen.iter().filter(|(_, ns)| *ns < memory_from_ns).copied().collect();
+    let (cached, cached_half) = if cached.len() < LEAST_PROBES { (mean, half) } else { self::mean(&cached) };
     Some(Latency {
         probes: seen.len() as u64,
         mean_ns: Estimate::new(mean, (mean - half).max(0.0), mean + half + hidden),
         farther_ns: Estimate::new(farther, (farther - farther_half).max(0.0), farther + farther_half),
+        cached_ns: Estimate::new(cached, (cached - cached_half).max(0.0), cached + cached_half),
+        hidden_ns: timing.hidden_ns(),
         from_memory,
         time_in_memory: if sum > 0.0 { far.iter().sum::<f64>() / sum } else { 0.0 },
         astray: timing.astray(),
     })
+}
+
+/// What is told of how long a load takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Told {
+    /// By its probes.
+    Measured(Estimate),
+    /// By its level.
+    Modelled(Estimate),
+    /// Its probes tell only that it takes no longer than this.
+    AtMost(f64),
+}
+
+impl Told {
+    /// The interval that it lies in.
+    pub(crate) fn ns(self) -> Estimate {
+        match self {
+            Self::Measured(ns) | Self::Modelled(ns) => ns,
+            Self::AtMost(most) => Estimate::new(most, 0.0, most),
+        }
+    }
+
+    pub(crate) fn quantity(self) -> Quantity {
+        match self {
+            Self::Measured(ns) => Quantity::measured(ns, Unit::Nanos),
+            Self::Modelled(ns) => Quantity::modelled(ns, Unit::Nanos),
+            Self::AtMost(most) => Quantity::at_most(most, Unit::Nanos, Basis::Measured),
+        }
+    }
 }
 
 /// What a load takes: by its probes where they can tell, else by its level.
@@ -160,16 +197,22 @@ pub(crate) fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
 /// that it stops at. Of a chain's, it has fetched some: what is in L1 already, where most comes
 /// from memory, does not count. Nor can they tell the whole of a walk of the page table, which a
 /// core begins before it stops: what goes to memory takes as long as reads take that go over as
-/// much memory in no order, or as probes say where that is more. `false`: by the level.
+/// much memory in no order, or as probes say where that is more.
+///
+/// What a cache serves, be it known which one or not, takes no longer than those of its probes that
+/// a cache served: where no level tells more, that is all that is known. `is_near` says that memory
+/// serves hardly any of it.
 pub(crate) fn of_load(
     seen: Option<&Latency>,
     level: Level,
     pattern: Pattern,
     footprint: Option<Estimate>,
+    is_near: bool,
     timing: &Timing,
-) -> Option<(Estimate, bool)> {
+) -> Option<Told> {
     let seen = seen?;
-    let is_cached = matches!(level, Level::L1 | Level::L2 | Level::L3);
+    let is_cached =
+        matches!(level, Level::L1 | Level::L2 | Level::L3) || is_near && level == Level::Unresolved;
     let is_hidden = match level {
         _ if is_cached => seen.from_memory.value < seen.astray,
         Level::Dram => pattern == Pattern::Parallel || seen.from_memory.value < 0.5,
@@ -180,14 +223,25 @@ pub(crate) fn of_load(
     if let Some(of_level) = of_level
         .filter(|of_level| !is_hidden && level == Level::Dram && seen.farther_ns.value < of_level.value)
     {
-        return Some((Estimate { lo: of_level.lo.min(seen.farther_ns.lo), ..of_level }, false));
+        return Some(Told::Modelled(Estimate { lo: of_level.lo.min(seen.farther_ns.lo), ..of_level }));
     }
     let Some(of_level) = of_level.filter(|_| is_hidden) else {
-        return Some((if level == Level::Dram { seen.farther_ns } else { seen.mean_ns }, true));
+        return Some(match level {
+            Level::L1 if is_hidden => Told::AtMost(seen.cached_ns.hi),
+            _ if is_cached && is_hidden => Told::AtMost(seen.cached_ns.hi + seen.hidden_ns),
+            // Being stopped only makes it longer: the next of a chain is not fetched ahead.
+            Level::Unresolved
+                if is_near || pattern == Pattern::Chain && seen.from_memory.value < seen.astray =>
+            {
+                Told::AtMost(seen.mean_ns.hi)
+            }
+            Level::Dram => Told::Measured(seen.farther_ns),
+            _ => Told::Measured(seen.mean_ns),
+        });
     };
     // It may wait for more than its line, as for the walk of a page table: up to what probes say.
     let most = if is_cached { seen.mean_ns.hi } else { 0.0 };
-    Some((Estimate { hi: of_level.hi.max(most), ..of_level }, false))
+    Some(Told::Modelled(Estimate { hi: of_level.hi.max(most), ..of_level }))
 }
 
 /// What a second reading usually takes: the mean of all but those that something interrupted. Some
@@ -257,6 +311,7 @@ mod tests {
         assert!((found.mean_ns.value - 28.0).abs() < 0.01, "{found:?}");
         assert!(found.mean_ns.lo > 10.0 && found.mean_ns.lo < 20.0 && found.mean_ns.hi > 35.0, "{found:?}");
         assert!((found.from_memory.value - 0.25).abs() < 1e-9 && found.time_in_memory > 0.9);
+        assert!((found.cached_ns.value - 3.5).abs() < 0.01 && found.cached_ns.hi < 4.0, "{found:?}");
         assert_eq!(latency(&probes[..10], &TIMING), None);
     }
 
@@ -269,27 +324,44 @@ mod tests {
             probes: 100,
             mean_ns: Estimate::new(70.0, 60.0, 90.0),
             farther_ns: Estimate::new(80.0, 70.0, 95.0),
+            cached_ns: Estimate::new(14.0, 12.0, 17.0),
+            hidden_ns: 3.0,
             from_memory: Estimate::exact(from_memory),
             time_in_memory: 0.5,
             astray: ASTRAY,
         };
         let of = |from_memory, level, pattern| {
-            of_load(Some(&seen(from_memory)), level, pattern, None, &timing).map(|(ns, by)| (ns.value, by))
+            of_load(Some(&seen(from_memory)), level, pattern, None, false, &timing).map(|told| match told {
+                Told::Measured(ns) => (ns.value, true),
+                Told::Modelled(ns) => (ns.value, false),
+                Told::AtMost(_) => unreachable!("the level is known"),
+            })
         };
         assert_eq!(of(0.9, Level::Dram, Pattern::Chain), Some((120.0, false)), "a walk is hidden");
         let near = Latency { farther_ns: Estimate::new(150.0, 140.0, 160.0), ..seen(0.9) };
-        let told = of_load(Some(&near), Level::Dram, Pattern::Chain, None, &timing).unwrap();
-        assert_eq!((told.0.value, told.1), (150.0, true), "longer than the level's");
+        let told = of_load(Some(&near), Level::Dram, Pattern::Chain, None, false, &timing).unwrap();
+        assert_eq!(told, Told::Measured(near.farther_ns), "longer than the level's");
         assert_eq!(of(0.9, Level::Dram, Pattern::Parallel), Some((120.0, false)));
         assert_eq!(of(0.1, Level::Dram, Pattern::Stream), Some((120.0, false)), "fetched ahead");
         assert_eq!(of(0.01, Level::L2, Pattern::Chain), Some((5.0, false)));
         assert_eq!(of(0.3, Level::L2, Pattern::Chain), Some((70.0, true)), "not all of it is there");
-        let cached = of_load(Some(&seen(0.01)), Level::L2, Pattern::Chain, None, &timing).unwrap().0;
-        assert_eq!(cached, Estimate::new(5.0, 5.0, 90.0), "if it waits for more than its line");
+        let cached = of_load(Some(&seen(0.01)), Level::L2, Pattern::Chain, None, false, &timing);
+        let by_level = Told::Modelled(Estimate::new(5.0, 5.0, 90.0));
+        assert_eq!(cached, Some(by_level), "if it waits for more than its line");
         assert_eq!(of(0.9, Level::Dirty, Pattern::Chain), Some((70.0, true)));
-        assert_eq!(of_load(None, Level::L2, Pattern::Chain, None, &timing), None);
-        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, None, &TIMING);
-        assert_eq!(unknown, Some((seen(0.0).mean_ns, true)), "the machine was not measured");
+        assert_eq!(of_load(None, Level::L2, Pattern::Chain, None, false, &timing), None);
+        let unknown = of_load(Some(&seen(0.0)), Level::L2, Pattern::Chain, None, false, &TIMING);
+        assert_eq!(unknown, Some(Told::AtMost(20.0)), "the machine was not measured");
+        let near = of_load(Some(&seen(0.03)), Level::L1, Pattern::Stream, None, true, &TIMING);
+        assert_eq!(near, Some(Told::AtMost(17.0)), "nothing is hidden of what is in L1");
+        let of_unknown = |is_near| {
+            let seen = seen(0.03);
+            of_load(Some(&seen), Level::Unresolved, Pattern::Stream, None, is_near, &timing)
+        };
+        assert_eq!(of_unknown(true), Some(Told::AtMost(20.0)), "some cache");
+        let far = of_load(Some(&seen(0.3)), Level::Unresolved, Pattern::Stream, None, true, &timing);
+        assert_eq!(far, Some(Told::AtMost(90.0)), "probes say another thing than addresses");
+        assert_eq!(of_unknown(false), Some(Told::Measured(seen(0.03).mean_ns)));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct Mapping {
     /// Where in the file its first byte is.
     pub offset: FileOffset,
     pub what: MappedId,
+    /// What is written there is written to the file, and other processes see it.
+    pub is_shared: bool,
 }
 
 impl Mapping {
@@ -86,7 +88,8 @@ mod tests {
     use super::*;
 
     fn mapping(start: u64, end: u64, offset: u64, what: u32) -> Mapping {
-        Mapping { start: Avma(start), end: Avma(end), offset: FileOffset(offset), what: MappedId(what) }
+        let (offset, what) = (FileOffset(offset), MappedId(what));
+        Mapping { start: Avma(start), end: Avma(end), offset, what, is_shared: false }
     }
 
     #[test]

@@ -281,7 +281,8 @@ mod tests {
         let file = Mapped { name: b"/bin/x".to_vec(), device: (8, 1), inode: 7, area: None };
         let what = tally.id(file.clone());
         assert_eq!(tally.id(file), what, "one number for one file");
-        let mapping = Mapping { start: Avma(0x1000), end: Avma(0x3000), offset: FileOffset(0x500), what };
+        let (start, end, offset) = (Avma(0x1000), Avma(0x3000), FileOffset(0x500));
+        let mapping = Mapping { start, end, offset, what, is_shared: false };
         tally.processes.entry(1).or_default().space.map(mapping);
         tally
     }

@@ -185,7 +185,7 @@ mod tests {
     fn space() -> AddressSpace {
         let mut space = AddressSpace::default();
         let (start, end) = (Avma(CODE), Avma(CODE + 0x1000));
-        space.map(Mapping { start, end, offset: FileOffset(0), what: MappedId(3) });
+        space.map(Mapping { start, end, offset: FileOffset(0), what: MappedId(3), is_shared: false });
         space
     }
 

@@ -72,7 +72,8 @@ pub(super) fn split(accesses: &[&Access], moments: &[Moment]) -> Option<Split> {
         moments.iter().filter(|moment| threads.contains(&(moment.process, moment.thread))).copied().collect();
     let near_ns = NEAR_NS.max(2 * usual_distance_ns(&own).unwrap_or(0));
     let is_together = |process: u32, thread: u32, at: u64| {
-        let mut others = times.iter().filter(|((of, other), _)| *of == process && *other != thread);
+        // All of these use the same lines, be they of one process or of several.
+        let mut others = times.iter().filter(|(other, _)| **other != (process, thread));
         others.any(|(_, times)| is_near(times, at, near_ns))
     };
     // Together, then alone.
@@ -139,6 +140,7 @@ mod tests {
             thread,
             time_ns: at(n),
             address: 64,
+            shared: None,
             bytes: 8,
             writes: true,
             weight: 1.0,

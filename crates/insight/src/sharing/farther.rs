@@ -4,10 +4,9 @@
 //! What such a load reads would fit into a cache of its core's own, and yet its lines come from
 //! farther. If another thread writes to lines among these at the same time, that is where they are.
 
-use super::access::Access;
+use super::access::{Access, Memory};
 use super::gathered::Gathered;
 use super::together::together;
-use crate::data::footprint::LINE_BYTES;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A load's samples in lines that were seen to be written elsewhere. Both are sampled, so that many
@@ -26,15 +25,14 @@ pub(super) fn taken(gathered: &Gathered) -> Vec<usize> {
         return Vec::new();
     }
     let mut reads: BTreeMap<u32, Vec<&Access>> = BTreeMap::new();
-    let mut writers: HashMap<(u32, u64), HashSet<u32>> = HashMap::new();
+    let mut writers: HashMap<(Memory, u64), HashSet<(u32, u32)>> = HashMap::new();
     let mut written: HashMap<(u32, u32), Vec<u64>> = HashMap::new();
     for access in &gathered.accesses {
         if asked.contains_key(&access.by) {
             reads.entry(access.by).or_default().push(access);
         }
         if access.writes {
-            let line = (access.process, access.address / LINE_BYTES);
-            writers.entry(line).or_default().insert(access.thread);
+            writers.entry(access.line()).or_default().insert((access.process, access.thread));
             written.entry((access.process, access.thread)).or_default().push(access.time_ns);
         }
     }
@@ -46,9 +44,9 @@ pub(super) fn taken(gathered: &Gathered) -> Vec<usize> {
         let mut times: Vec<u64> = reads.iter().map(|read| read.time_ns).collect();
         times.sort_unstable();
         for read in reads {
-            let threads = writers.get(&(read.process, read.address / LINE_BYTES));
-            for &thread in threads.into_iter().flatten().filter(|&&thread| thread != read.thread) {
-                *met.entry((read.process, thread)).or_default() += 1;
+            let threads = writers.get(&read.line()).into_iter().flatten();
+            for &writer in threads.filter(|&&writer| writer != (read.process, read.thread)) {
+                *met.entry(writer).or_default() += 1;
             }
         }
         met.iter().any(|(writer, &count)| {
@@ -63,6 +61,7 @@ pub(super) fn taken(gathered: &Gathered) -> Vec<usize> {
 mod tests {
     use super::super::gathered::By;
     use super::*;
+    use crate::data::footprint::LINE_BYTES;
 
     /// A thread reads 256 lines in no order; another one writes to as many from `first` on,
     /// `later_ns` later.
@@ -78,6 +77,7 @@ mod tests {
                     thread: 10 + by,
                     time_ns: at * 300_000 + u64::from(by) * later_ns,
                     address: line * LINE_BYTES + u64::from(by) * 8,
+                    shared: None,
                     bytes: 8,
                     writes: by == 1,
                     weight: 1.0,

@@ -113,6 +113,7 @@ mod tests {
             thread,
             time_ns: n,
             address: from + n * bytes / 100,
+            shared: None,
             bytes: 8,
             writes: false,
             weight: 1.0,

@@ -1,6 +1,6 @@
 //! Accesses from the samples that were kept: of all loads and stores that the core waited for.
 
-use super::access::{Access, Moment};
+use super::access::{Access, Moment, in_shared};
 use crate::code::cause::{Code, accesses, writes};
 use crate::code::source::Source;
 use crate::data::data_address::{DataAddress, address_ahead, data_address};
@@ -28,6 +28,8 @@ pub(crate) struct By {
     pub is_farther: bool,
     /// It locks its line: it waits for all stores before it, even if the line is private.
     pub locks: bool,
+    /// It exchanges what is there, as is done to take a lock.
+    pub exchanges: bool,
 }
 
 impl By {
@@ -110,6 +112,7 @@ impl Gathered {
                 thread: kept.sample.thread,
                 time_ns: kept.sample.time_ns,
                 address: at,
+                shared: in_shared(objects.tally, kept.sample.process, at),
                 bytes: u32::try_from(memory.memory_size().size()).unwrap_or(64).clamp(1, 64),
                 writes: is_written,
                 weight,
@@ -159,10 +162,12 @@ impl Gathered {
     }
 
     fn named(&mut self, source: &Source<'_>, address: Svma, samples: u64) -> u32 {
+        let instruction = source.code.instruction(address);
         self.by.push(By {
             unit: source.code.module.unit_at(address).map(|unit| (source.file.what, unit)),
             samples,
-            locks: locks(source.code.instruction(address)),
+            locks: locks(instruction),
+            exchanges: exchanges(instruction),
             ..By::named(Some(source), address)
         });
         self.by.len() as u32 - 1
@@ -186,6 +191,12 @@ fn locks(instruction: Option<Instruction>) -> bool {
         let exchanges = instruction.mnemonic() == Mnemonic::Xchg && !accesses(&instruction).is_empty();
         instruction.has_lock_prefix() || exchanges
     })
+}
+
+/// Whether an instruction is atomic and puts a value in the place of another one.
+fn exchanges(instruction: Option<Instruction>) -> bool {
+    let exchanges = |mnemonic| matches!(mnemonic, Mnemonic::Xchg | Mnemonic::Cmpxchg | Mnemonic::Bts);
+    locks(instruction) && instruction.is_some_and(|instruction| exchanges(instruction.mnemonic()))
 }
 
 fn is_write(memory: &UsedMemory) -> bool {

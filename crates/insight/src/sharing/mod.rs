@@ -9,6 +9,7 @@
 //! farther      lines that other cores hold, too many to show one by one
 //! progress     the same by what threads get done
 //! first_touch  memory that one thread makes and several use
+//! words        what a finding says
 //! says         all of it as records and findings
 //! sampled      the same of what hardware samples show: lines that other cores had modified
 //! sampled_from those samples, with their code and data
@@ -29,6 +30,14 @@ mod sampled;
 pub(crate) mod sampled_from;
 mod says;
 mod together;
+mod words;
 
 pub(crate) use gathered::{By, Gathered};
 pub(crate) use says::shared;
+
+/// Lines in the record.
+const MOST_LINES: usize = 32;
+/// Findings of one kind.
+const MOST_FINDINGS: usize = 4;
+/// Less than this share of the CPU time, or of all latency, is no finding.
+const LEAST_SHARE: f64 = 0.01;

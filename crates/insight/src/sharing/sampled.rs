@@ -11,8 +11,10 @@
 //! byte  8                store      no thread's bytes are another's: false sharing
 //! ```
 
+use super::access::{InShared, Memory, line_of};
 use super::gathered::By;
 use super::says::FARTHER;
+use super::{LEAST_SHARE, MOST_FINDINGS, MOST_LINES};
 use crate::data::footprint::LINE_BYTES;
 use records::profile::{Finding, FindingKind, Level, LinePart, SharedLine, Sharing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +26,7 @@ pub(crate) struct Seen {
     pub process: u32,
     pub thread: u32,
     pub address: u64,
+    pub shared: Option<InShared>,
     pub bytes: u32,
     pub writes: bool,
     /// Its part of the latency of all sampled loads; 0 of a store.
@@ -48,20 +51,15 @@ pub(crate) struct Shared {
     pub findings: Vec<Finding>,
 }
 
-/// Lines in the record.
-const MOST_LINES: usize = 32;
 /// Loads of a line that modified lines of other cores served; fewer may be chance.
 const LEAST_LOADS: u64 = 8;
-/// Less than this part of all latency is no finding.
-const LEAST_SHARE: f64 = 0.01;
 /// Loads of one object from another node that make a finding.
 const LEAST_FAR: u64 = 24;
-/// Findings of one kind.
-const MOST_FINDINGS: usize = 4;
 
 /// The accesses of one thread at one offset.
 #[derive(Clone, Debug, Default)]
 struct Part {
+    process: u32,
     loads: u64,
     stores: u64,
     /// Of the loads, those that a modified line served.
@@ -83,6 +81,13 @@ impl Place {
     fn meets(&self, other: &Self) -> bool {
         self.offset < other.offset + other.bytes && other.offset < self.offset + self.bytes
     }
+}
+
+/// A line with all accesses to it.
+struct Used {
+    /// The first process that was seen to use it, and where it begins there.
+    seen: (u32, u64),
+    parts: BTreeMap<Place, Part>,
 }
 
 struct Line {
@@ -123,15 +128,20 @@ pub(crate) fn shared(seen: &[Seen], names: &Names<'_>, all: f64) -> Shared {
 
 /// The lines that modified lines of other cores served often, most latency first.
 fn lines(seen: &[Seen]) -> Vec<Line> {
-    let mut used: BTreeMap<(u32, u64), BTreeMap<Place, Part>> = BTreeMap::new();
+    let mut used: BTreeMap<(Memory, u64), Used> = BTreeMap::new();
     for access in seen {
         let place = Place {
             offset: (access.address % LINE_BYTES) as u32,
             bytes: access.bytes.clamp(1, LINE_BYTES as u32),
             thread: access.thread,
         };
-        let line = used.entry((access.process, access.address / LINE_BYTES)).or_default();
-        let part = line.entry(place).or_default();
+        let line = line_of(access.process, access.address, access.shared);
+        let begins = access.address / LINE_BYTES * LINE_BYTES;
+        let line = used
+            .entry(line)
+            .or_insert_with(|| Used { seen: (access.process, begins), parts: BTreeMap::new() });
+        let part = line.parts.entry(place).or_default();
+        part.process = access.process;
         let is_dirty = access.level == Level::Dirty;
         part.loads += u64::from(!access.writes || access.weight > 0.0);
         part.stores += u64::from(access.writes);
@@ -141,11 +151,11 @@ fn lines(seen: &[Seen]) -> Vec<Line> {
         part.object = part.object.or(access.object);
     }
     let mut found: Vec<Line> = used
-        .into_iter()
-        .filter_map(|((process, number), parts)| {
+        .into_values()
+        .filter_map(|Used { seen, parts }| {
             let dirty: u64 = parts.values().map(|part| part.dirty).sum();
             let threads: BTreeSet<u32> = parts.keys().map(|place| place.thread).collect();
-            (dirty >= LEAST_LOADS && threads.len() > 1).then(|| judged(process, number, parts, dirty))
+            (dirty >= LEAST_LOADS && threads.len() > 1).then(|| judged(seen, parts, dirty))
         })
         .collect();
     found.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.address.cmp(&b.address)));
@@ -153,7 +163,7 @@ fn lines(seen: &[Seen]) -> Vec<Line> {
 }
 
 /// Says of each part whether its bytes are another thread's, too.
-fn judged(process: u32, number: u64, mut parts: BTreeMap<Place, Part>, dirty: u64) -> Line {
+fn judged((process, address): (u32, u64), mut parts: BTreeMap<Place, Part>, dirty: u64) -> Line {
     let writes: Vec<Place> =
         parts.iter().filter(|(_, part)| part.stores > 0).map(|(place, _)| *place).collect();
     // Without a store that was sampled, any other thread may be the one that writes.
@@ -170,7 +180,7 @@ fn judged(process: u32, number: u64, mut parts: BTreeMap<Place, Part>, dirty: u6
     }
     let sharing = if weights[0] > weights[1] { Sharing::False } else { Sharing::True };
     let weight = parts.values().map(|part| part.weight).sum();
-    Line { process, address: number * LINE_BYTES, parts, sharing, dirty, weight }
+    Line { process, address, parts, sharing, dirty, weight }
 }
 
 impl Line {
@@ -311,12 +321,15 @@ fn record(line: &Line, names: &Names<'_>, all: f64) -> SharedLine {
         None => Quantity::unresolved("there are too few samples"),
     };
     let name = |object: Option<u32>| object.map(|object| names.objects[object as usize].0.clone());
+    let processes: BTreeSet<u32> = line.parts.values().map(|part| part.process).collect();
+    let are_several = processes.len() > 1;
     let part = |(place, part): (&Place, &Part)| {
         let most = part.by.iter().max_by_key(|(_, count)| **count);
         let code = most.map(|(by, _)| names.by[*by as usize].clone()).unwrap_or_default();
         LinePart {
             offset: place.offset,
             bytes: place.bytes,
+            process: are_several.then_some(part.process),
             thread: place.thread,
             sharing: part.sharing,
             reads: part.loads,
@@ -336,6 +349,7 @@ fn record(line: &Line, names: &Names<'_>, all: f64) -> SharedLine {
     SharedLine {
         sharing: line.sharing,
         process: line.process,
+        processes: if are_several { processes.into_iter().collect() } else { Vec::new() },
         address: line.address,
         object: name(line.object()),
         stall: no_time(),
@@ -356,6 +370,7 @@ mod tests {
             process: 1,
             thread,
             address: LINE + offset,
+            shared: None,
             bytes: 8,
             writes: false,
             weight: 0.002,
@@ -387,6 +402,21 @@ mod tests {
         assert_eq!((part.reads, part.writes, part.sharing), (40, 40, Some(Sharing::False)));
         let same = found(&[by(1, 0, Level::Dirty), by(2, 4, Level::Dirty)].concat());
         assert_eq!(same.findings[0].kind, FindingKind::TrueSharing, "they overlap");
+    }
+
+    #[test]
+    fn processes_meet_in_memory_that_they_share() {
+        let file = |inode, process, seen: Vec<Seen>| -> Vec<Seen> {
+            let shared = |seen: &Seen| Some(InShared::of((0, 1), inode, seen.address % 64));
+            seen.into_iter().map(|seen| Seen { process, shared: shared(&seen), ..seen }).collect()
+        };
+        let of =
+            |inode| [file(5, 1, by(1, 0, Level::Dirty)), file(inode, 2, by(2, 8, Level::Dirty))].concat();
+        let together = found(&of(5));
+        let line = &together.lines[0];
+        assert_eq!((line.sharing, &line.processes[..]), (Sharing::False, &[1, 2][..]));
+        assert_eq!(line.parts[1].process, Some(2));
+        assert!(found(&of(6)).lines.is_empty(), "another file");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Loads and stores that the hardware sampled, with the code and the data that they belong to.
 
+use super::access::in_shared;
 use super::gathered::{By, object_at};
 use super::sampled::{Names, Seen, Shared, shared};
 use crate::code::cause::accesses;
@@ -50,6 +51,7 @@ impl Sampled {
                 process: access.process,
                 thread: access.thread,
                 address: at.0,
+                shared: in_shared(objects.tally, access.process, at.0),
                 bytes,
                 writes: is_store || access.kind == AccessKind::Both || access.is_locked,
                 weight: *weight,

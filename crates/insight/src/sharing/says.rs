@@ -1,11 +1,13 @@
 //! Shared lines as the record has them, and what to do about them.
 
-use super::access::{Access, Moment};
+use super::access::{Access, Memory, Moment};
 use super::cost::{by_progress, observed, of_plain_stores, saved, split};
 use super::farther::taken;
 use super::first_touch::{Touched, touched};
 use super::gathered::{By, Gathered};
 use super::lines::{Kind, Line, Part, lines};
+use super::words::{object, says_false, says_true};
+use super::{LEAST_SHARE, MOST_FINDINGS, MOST_LINES};
 use crate::share::measured_share;
 use records::profile::{Finding, FindingKind, LinePart, SharedLine, Sharing};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,34 +24,36 @@ pub(crate) struct Shared {
 }
 
 const NO_LATENCY: &str = "only hardware samples tell";
-/// Lines in the record.
-const MOST_LINES: usize = 32;
 /// Offsets and threads of one line in the record.
 const MOST_PARTS: usize = 32;
-/// Less than this share of the CPU time on the lines of an object is no finding.
-const LEAST_SHARE: f64 = 0.01;
-/// Nor are fewer samples.
+/// Fewer samples on the lines of an object are no finding.
 const LEAST_SAMPLES: f64 = 24.0;
-/// Findings of one kind.
-const MOST_FINDINGS: usize = 4;
+/// Samples of one line of a finding that is listed.
+const LEAST_OF_TOLD: f64 = 8.0;
 /// What data of another node takes longer than that of its own, as a part of its time.
 pub(super) const FARTHER: Estimate = Estimate { value: 0.4, lo: 0.0, hi: 0.6 };
 
 /// What the accesses of a run show, of which this many samples were taken.
 pub(crate) fn shared(gathered: &Gathered, all: u64) -> Shared {
-    let found = lines(&gathered.accesses);
-    let mut findings = Vec::new();
+    let found = lines(&gathered.accesses, &gathered.by);
+    let (mut findings, mut told) = (Vec::new(), BTreeSet::new());
     for (kind, is) in [(Kind::False, FindingKind::FalseSharing), (Kind::True, FindingKind::TrueSharing)] {
-        let mut of_kind: Vec<Finding> = by_object(&found, kind)
-            .iter()
-            .filter_map(|lines| finding(gathered, lines, kind, is, all))
-            .collect();
-        of_kind.truncate(MOST_FINDINGS);
-        findings.extend(of_kind);
+        let groups = by_object(&found, kind);
+        let of_kind =
+            groups.iter().filter_map(|lines| Some((finding(gathered, lines, kind, is, all)?, lines)));
+        for (finding, lines) in of_kind.take(MOST_FINDINGS) {
+            findings.push(finding);
+            told.extend(lines.iter().map(|line| (line.memory, line.number)));
+        }
     }
     let first = touched(&gathered.faults, &gathered.accesses);
     findings.extend(first_touch(gathered, &first, all));
-    let lines = found.iter().filter(|line| line.all() >= LEAST_SAMPLES).take(MOST_LINES);
+    // A finding's lines are there, even if each has few samples.
+    let is_listed = |line: &&Line| {
+        let least = if told.contains(&(line.memory, line.number)) { LEAST_OF_TOLD } else { LEAST_SAMPLES };
+        line.all() >= least
+    };
+    let lines = found.iter().filter(is_listed).take(MOST_LINES);
     Shared {
         lines: lines.map(|line| record(gathered, line, all)).collect(),
         findings,
@@ -59,25 +63,14 @@ pub(crate) fn shared(gathered: &Gathered, all: u64) -> Shared {
 
 /// The lines with stall of a kind, by the object that has most of it; most stall first.
 fn by_object(found: &[Line], kind: Kind) -> Vec<Vec<&Line>> {
-    let mut groups: BTreeMap<(u32, Option<u32>), Vec<&Line>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Memory, Option<u32>), Vec<&Line>> = BTreeMap::new();
     for line in found.iter().filter(|line| line.kind == kind) {
-        groups.entry((line.process, object(line))).or_default().push(line);
+        groups.entry((line.memory, object(line))).or_default().push(line);
     }
     let mut groups: Vec<Vec<&Line>> = groups.into_values().collect();
     let weight = |lines: &[&Line]| lines.iter().map(|line| line.weight(kind)).sum::<f64>();
     groups.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     groups
-}
-
-/// The object that has most of a line's stall.
-fn object(line: &Line) -> Option<u32> {
-    let mut objects: BTreeMap<u32, f64> = BTreeMap::new();
-    for part in &line.parts {
-        if let Some(object) = part.object {
-            *objects.entry(object).or_default() += part.weight;
-        }
-    }
-    objects.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(object, _)| object)
 }
 
 fn finding(gathered: &Gathered, lines: &[&Line], kind: Kind, is: FindingKind, all: u64) -> Option<Finding> {
@@ -111,7 +104,7 @@ fn finding(gathered: &Gathered, lines: &[&Line], kind: Kind, is: FindingKind, al
     let name = object(lines[0]).map(|object| gathered.objects[object as usize].0.name.clone());
     let says = match is {
         FindingKind::FalseSharing => says_false(gathered, lines, &parts, &objects),
-        _ => says_true(lines, &parts),
+        _ => says_true(gathered, lines, &parts),
     };
     Some(Finding {
         kind: is,
@@ -133,16 +126,16 @@ fn gain(
     weight: f64,
     all: u64,
 ) -> Quantity {
-    let conflicts: BTreeSet<(u32, u64, u32, u32)> = lines
+    let conflicts: BTreeSet<((Memory, u64), u32, u32, u32)> = lines
         .iter()
         .flat_map(|line| line.parts.iter().map(move |part| (*line, part)))
         .filter(|(_, part)| part.kind == Some(kind))
-        .map(|(line, part)| (line.process, line.address + u64::from(part.offset), part.bytes, part.thread))
+        .map(|(line, part)| ((line.memory, line.number), part.offset, part.bytes, part.thread))
         .collect();
     let accesses: Vec<&Access> = gathered
         .accesses
         .iter()
-        .filter(|access| conflicts.contains(&(access.process, access.address, access.bytes, access.thread)))
+        .filter(|access| conflicts.contains(&(access.line(), access.offset(), access.bytes, access.thread)))
         .collect();
     let units: BTreeSet<(u32, usize)> = code.keys().filter_map(|by| gathered.by[*by as usize].unit).collect();
     let moments: Vec<Moment> =
@@ -173,77 +166,6 @@ fn gain(
     };
     let share = |samples: f64| samples / all as f64;
     Quantity::modelled(Estimate::new(share(samples.value), share(samples.lo), share(samples.hi)), Unit::Ratio)
-}
-
-/// Offsets that a finding names.
-const OFFSETS_NAMED: usize = 4;
-
-fn says_false(
-    gathered: &Gathered,
-    lines: &[&Line],
-    parts: &[(&Line, &Part)],
-    objects: &BTreeSet<u32>,
-) -> String {
-    let worst = lines[0];
-    let mut named: BTreeMap<u32, (BTreeSet<u32>, f64, bool)> = BTreeMap::new();
-    for part in worst.parts.iter().filter(|part| part.kind == Some(Kind::False)) {
-        let (threads, weight, writes) = named.entry(part.offset).or_default();
-        threads.insert(part.thread);
-        *weight += part.weight;
-        *writes |= part.writes > 0.0;
-    }
-    let mut named: Vec<_> = named.into_iter().collect();
-    named.sort_by(|(_, a), (_, b)| b.1.total_cmp(&a.1));
-    let left_out = named.len().saturating_sub(OFFSETS_NAMED);
-    // Each thread is named at least once.
-    let mut shown: Vec<(u32, u32, bool)> = Vec::new();
-    for (offset, (threads, _, writes)) in &named {
-        let thread = *threads.first().expect("a part has a thread");
-        let is_new = shown.iter().all(|(_, other, _)| *other != thread);
-        if shown.len() + 1 < OFFSETS_NAMED || (is_new && shown.len() < 2 * OFFSETS_NAMED) {
-            shown.push((*offset, thread, *writes));
-        }
-    }
-    shown.sort_unstable();
-    let list: Vec<String> = shown
-        .iter()
-        .map(|(offset, thread, writes)| {
-            format!("thread {thread} {} byte {offset}", if *writes { "writes" } else { "reads" })
-        })
-        .collect();
-    let more = if left_out > 0 { ", …" } else { "" };
-    let help = if objects.len() > 1 {
-        "allocate what each thread uses in lines of its own (aligned_alloc(64, …), sizes rounded up to 64 or 128 bytes)"
-    } else {
-        "give each thread's part lines of its own: pad it to 64 or 128 bytes and align it (alignas(64)), or sum up in a local variable"
-    };
-    let object = object(worst)
-        .map_or(String::new(), |object| format!(" of {}", gathered.objects[object as usize].0.name));
-    format!(
-        "{} use different bytes of {}{object} at the same time (false sharing: {}{more}): {help}",
-        threads(parts),
-        count(lines.len()),
-        list.join(", "),
-    )
-}
-
-fn says_true(lines: &[&Line], parts: &[(&Line, &Part)]) -> String {
-    format!(
-        "{} write and use the same bytes of {} at the same time (true sharing, as of locks, queues and counts of \
-         references): padding does not help; hold it for a shorter time, use one for each thread, or hand over several \
-         pieces of work at once",
-        threads(parts),
-        count(lines.len()),
-    )
-}
-
-fn threads(parts: &[(&Line, &Part)]) -> String {
-    let threads: BTreeSet<u32> = parts.iter().map(|(_, part)| part.thread).collect();
-    format!("{} threads", threads.len())
-}
-
-fn count(lines: usize) -> String {
-    if lines == 1 { "one cache line".to_owned() } else { format!("{lines} cache lines") }
 }
 
 fn first_touch(gathered: &Gathered, first: &[Touched], all: u64) -> Vec<Finding> {
@@ -305,9 +227,12 @@ fn record(gathered: &Gathered, line: &Line, all: u64) -> SharedLine {
     parts.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     parts.truncate(MOST_PARTS);
     parts.sort_by_key(|part| (part.offset, part.bytes, part.thread));
+    let processes: BTreeSet<u32> = line.parts.iter().map(|part| part.process).collect();
+    let are_several = processes.len() > 1;
     SharedLine {
         sharing: sharing(line.kind),
         process: line.process,
+        processes: if are_several { processes.into_iter().collect() } else { Vec::new() },
         address: line.address,
         object: name(object(line)),
         stall: share(line.all()),
@@ -320,6 +245,7 @@ fn record(gathered: &Gathered, line: &Line, all: u64) -> SharedLine {
                 LinePart {
                     offset: part.offset,
                     bytes: part.bytes,
+                    process: are_several.then_some(part.process),
                     thread: part.thread,
                     sharing: part.kind.map(sharing),
                     reads: (part.weight - part.writes).round() as u64,
@@ -350,6 +276,7 @@ fn sharing(kind: Kind) -> Sharing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::access::InShared;
     use super::*;
     use crate::data::objects::Object;
 
@@ -369,6 +296,7 @@ mod tests {
                 thread: 10 + number,
                 time_ns: at * 300_000,
                 address: 0x4000 + u64::from(number) * apart,
+                shared: None,
                 bytes: 8,
                 writes: true,
                 weight: 1.0,
@@ -394,6 +322,82 @@ mod tests {
         assert_eq!(shared.dirty, [0, 1]);
         assert_eq!((shared.lines[0].sharing, shared.lines[0].parts.len()), (Sharing::False, 2));
         assert_eq!((shared.lines[0].parts[0].reads, shared.lines[0].parts[0].writes), (0, 1000));
+    }
+
+    /// The same, of each of these lines of 64 bytes, by an instruction of its own each.
+    fn several(lines: &[u64], change: impl Fn(&mut By)) -> Gathered {
+        let mut all = gathered(8);
+        let accesses = std::mem::take(&mut all.accesses);
+        all.by.clear();
+        for (number, line) in (0_u32..).zip(lines) {
+            let function = Some(format!("of_line{number}"));
+            let file = Some("/src/p.c".to_owned());
+            let mut by = By { function, file, line: Some(10 + number), samples: 2000, ..By::default() };
+            change(&mut by);
+            all.by.push(by);
+            let moved =
+                |access: &Access| Access { address: access.address + line * 64, by: number, ..*access };
+            all.accesses.extend(accesses.iter().map(moved));
+        }
+        all
+    }
+
+    #[test]
+    fn all_hot_lines_of_an_object_are_told() {
+        let shared = shared(&several(&[0, 2, 5], |_| ()), 8000);
+        let [finding] = &shared.findings[..] else { panic!("{shared:?}") };
+        let named = [
+            "3 cache lines of pool (p)",
+            "line 0x4000 in of_line0 (p.c:10), thread 10 writes byte 0, thread 11 writes byte 8",
+            "line 0x4080 in of_line1 (p.c:11), thread 10 writes byte 0, thread 11 writes byte 8",
+            "line 0x4140 in of_line2 (p.c:12), thread 10",
+        ];
+        for words in named {
+            assert!(finding.says.contains(words), "{}", finding.says);
+        }
+        assert_eq!(shared.lines.len(), 3);
+        let many: Vec<u64> = (0..16).map(|line| 2 * line).collect();
+        let says = &super::shared(&several(&many, |_| ()), 50_000).findings[0].says;
+        assert!(says.contains("; and in 10 others") && says.contains("16 cache lines"), "{says}");
+    }
+
+    #[test]
+    fn locks_are_named_as_such() {
+        let lock = |by: &mut By| (by.locks, by.exchanges) = (true, true);
+        let shared_by = |apart| {
+            let mut all = gathered(apart);
+            all.by.iter_mut().for_each(lock);
+            let [finding] = &shared(&all, 4000).findings[..] else { panic!() };
+            (finding.kind, finding.says.clone())
+        };
+        let (kind, says) = shared_by(8);
+        assert_eq!(kind, FindingKind::FalseSharing);
+        assert!(
+            says.contains("different bytes") && says.contains("false sharing of locks: thread 10"),
+            "{says}"
+        );
+        assert!(says.contains("of pool (p)") && says.contains("each lock a line of its own"), "{says}");
+        let (kind, says) = shared_by(0);
+        assert_eq!(kind, FindingKind::TrueSharing);
+        assert!(says.contains("2 threads wait for one lock in one cache line of pool (p)"), "{says}");
+        let counts = shared(&several(&[0], |by| by.locks = true), 4000);
+        assert!(!counts.findings[0].says.contains("of locks"), "{counts:?}");
+    }
+
+    #[test]
+    fn processes_are_named_where_they_share_memory() {
+        let mut all = gathered(8);
+        for access in &mut all.accesses {
+            access.process = access.thread;
+            access.shared = Some(InShared::of((0, 1), 9, 4096 + access.address % 64));
+        }
+        let shared = shared(&all, 4000);
+        let [finding] = &shared.findings[..] else { panic!("{shared:?}") };
+        let says = &finding.says;
+        assert!(says.starts_with("2 processes use") && says.contains("process 11 writes byte 8"), "{says}");
+        assert!(finding.gain.estimate().is_some_and(|gain| gain.value > 0.3), "{finding:?}");
+        let line = &shared.lines[0];
+        assert_eq!((&line.processes[..], line.parts[1].process), (&[10, 11][..], Some(11)));
     }
 
     #[test]

@@ -4,12 +4,16 @@ use super::not_told;
 use serde::{Deserialize, Serialize};
 use units::Quantity;
 
-/// A cache line that several threads of a process use, at least one of which writes.
+/// A cache line that several threads use, at least one of which writes: threads of one process, or
+/// of several that share memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedLine {
     pub sharing: Sharing,
     pub process: u32,
+    /// All processes that use it, if it lies in memory that several share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<u32>,
     /// Where the line begins in the process.
     pub address: u64,
     /// The object that holds most of what is accessed.
@@ -59,6 +63,9 @@ pub struct LinePart {
     /// Bytes from the line's beginning; 64 and more are in the next line.
     pub offset: u32,
     pub bytes: u32,
+    /// The process of the thread, if several use the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
     pub thread: u32,
     /// How this part is shared; none where it does not disturb, or too few samples tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -147,8 +147,8 @@ pub(super) fn crowd(evidence: &Evidence<'_>) -> Found {
 
 fn as_ratio(quantity: &Quantity) -> Quantity {
     match quantity.clone() {
-        Quantity::Resolved { value, lo, hi, basis, disturbed, .. } => {
-            Quantity::Resolved { value, lo, hi, unit: Unit::Ratio, basis, disturbed }
+        Quantity::Resolved { value, lo, hi, basis, disturbed, bound, .. } => {
+            Quantity::Resolved { value, lo, hi, unit: Unit::Ratio, basis, disturbed, bound }
         }
         unresolved @ Quantity::Unresolved { .. } => unresolved,
     }

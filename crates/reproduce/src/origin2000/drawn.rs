@@ -51,13 +51,14 @@ pub(super) fn windows(evidence: &Evidence<'_>) -> Result<ClaimCurves, Missing> {
 /// A part of a time.
 fn each(time: &Quantity, parts: f64) -> Quantity {
     match time {
-        Quantity::Resolved { value, lo, hi, unit, disturbed, .. } => Quantity::Resolved {
+        Quantity::Resolved { value, lo, hi, unit, disturbed, bound, .. } => Quantity::Resolved {
             value: value / parts,
             lo: lo / parts,
             hi: hi / parts,
             unit: *unit,
             basis: Basis::Measured,
             disturbed: disturbed.clone(),
+            bound: *bound,
         },
         unresolved @ Quantity::Unresolved { .. } => unresolved.clone(),
     }

@@ -62,6 +62,8 @@ pub(crate) struct NewMapping {
     pub inode: u64,
     /// It may hold code.
     pub executable: bool,
+    /// Other processes that map the same see what is written there.
+    pub is_shared: bool,
     pub name: Vec<u8>,
     pub time_ns: u64,
 }
@@ -87,6 +89,8 @@ const MODE_KERNEL: u16 = 1;
 const COMM_EXEC: u16 = 1 << 13;
 /// In the rights of a mapping.
 const RIGHT_TO_EXECUTE: u32 = 4;
+/// In its flags, as of `mmap`.
+pub(crate) const MAP_SHARED: u32 = 1;
 
 /// What ends every record but samples: process, thread, time.
 const IDENTITY_BYTES: usize = 16;
@@ -139,6 +143,7 @@ fn event(record: &RawRecord<'_>, holds: Holds) -> Option<Event> {
             device: (u32_at(body, 32)?, u32_at(body, 36)?),
             inode: u64_at(body, 40)?,
             executable: u32_at(body, 56)? & RIGHT_TO_EXECUTE != 0,
+            is_shared: u32_at(body, 60)? & MAP_SHARED != 0,
             name: text(64)?,
             time_ns,
         }),
@@ -268,7 +273,7 @@ mod tests {
 
     #[test]
     fn mappings_names_and_forks() {
-        let mut body = words(&[5 | 5 << 32, 0x1000, 0x2000, 0x3000, 8 | 1 << 32, 77, 0, 5]);
+        let mut body = words(&[5 | 5 << 32, 0x1000, 0x2000, 0x3000, 8 | 1 << 32, 77, 0, 5 | 1 << 32]);
         body.extend(b"/bin/ls\0");
         body.extend(words(&[5 | 5 << 32, 1234]));
         let mapping = NewMapping {
@@ -279,6 +284,7 @@ mod tests {
             device: (8, 1),
             inode: 77,
             executable: true,
+            is_shared: true,
             name: b"/bin/ls".to_vec(),
             time_ns: 1234,
         };

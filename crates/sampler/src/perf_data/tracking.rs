@@ -3,7 +3,7 @@
 
 use super::attributes::{DescribedEvent, field};
 use super::records::{RawRecord, kind};
-use crate::perf::event::{Event, NewMapping};
+use crate::perf::event::{Event, MAP_SHARED, NewMapping};
 use image::elf::cursor::Cursor;
 use std::collections::HashMap;
 
@@ -108,7 +108,7 @@ fn mapping(record: &RawRecord<'_>, body: &[u8], time_ns: u64) -> Option<(NewMapp
     let mut at = Cursor::new(body, 0);
     let (process, _thread) = (at.u32()?, at.u32()?);
     let (start, bytes, offset) = (at.u64()?, at.u64()?, at.u64()?);
-    let (mut device, mut inode, mut build_id) = ((0, 0), 0, None);
+    let (mut device, mut inode, mut build_id, mut is_shared) = ((0, 0), 0, None, false);
     if record.kind == kind::MMAP2 {
         if record.misc & TELLS_BUILD_ID != 0 {
             let size = usize::from(at.u8()?).min(20);
@@ -119,11 +119,13 @@ fn mapping(record: &RawRecord<'_>, body: &[u8], time_ns: u64) -> Option<(NewMapp
             inode = at.u64()?;
             at.take(8)?;
         }
-        at.take(8)?; // rights and flags
+        let (_rights, flags) = (at.u32()?, at.u32()?);
+        is_shared = flags & MAP_SHARED != 0;
     }
     let name = text(body.get(at.position()..)?);
     let executable = record.misc & OF_DATA == 0;
-    let mapping = NewMapping { process, start, bytes, offset, device, inode, executable, name, time_ns };
+    let mapping =
+        NewMapping { process, start, bytes, offset, device, inode, executable, is_shared, name, time_ns };
     (process != KERNEL).then_some((mapping, build_id))
 }
 

@@ -117,6 +117,7 @@ mod tests {
         let part = |&(offset, thread, allocation): &(u32, u32, Option<u64>)| LinePart {
             offset,
             bytes: 8,
+            process: None,
             thread,
             sharing: Some(Sharing::False),
             reads: 0,
@@ -132,6 +133,7 @@ mod tests {
         SharedLine {
             sharing: Sharing::False,
             process: 1,
+            processes: Vec::new(),
             address,
             object: Some("pool".to_owned()),
             stall: stall(),

@@ -1,13 +1,12 @@
 //! The latencies of loads that were probed, and their mean.
 
-use units::{Estimate, Quantity, Unit};
+use crate::probes::latency::Told;
+use units::{Basis, Estimate, Quantity, Unit};
 
 /// The latency of a load that was probed.
 pub(super) struct LoadLatency {
     pub samples: u64,
-    pub latency: Estimate,
-    /// Probes tell it.
-    pub is_measured: bool,
+    pub told: Told,
     /// What they saw.
     pub seen: Estimate,
     /// The load's number among those that are listed.
@@ -16,15 +15,15 @@ pub(super) struct LoadLatency {
 
 impl LoadLatency {
     pub(super) fn quantity(&self) -> Quantity {
-        quantity(self.latency, self.is_measured)
+        self.told.quantity()
     }
-}
 
-fn quantity(latency: Estimate, is_measured: bool) -> Quantity {
-    if is_measured {
-        Quantity::measured(latency, Unit::Nanos)
-    } else {
-        Quantity::modelled(latency, Unit::Nanos)
+    /// What counts for a mean: of a bound, the middle of what it allows.
+    fn ns(&self) -> Estimate {
+        match self.told {
+            Told::AtMost(most) => Estimate::new(most / 2.0, 0.0, most),
+            told => told.ns(),
+        }
     }
 }
 
@@ -40,9 +39,13 @@ pub(super) fn average_latency(latencies: &[LoadLatency]) -> Quantity {
     let off = |of: fn(&LoadLatency) -> f64| -> f64 {
         latencies.iter().map(|told| (told.samples as f64 / all * of(told)).powi(2)).sum::<f64>().sqrt()
     };
-    let value = mean(|told| told.latency.value);
-    let below = off(|told| told.latency.value - told.latency.lo);
-    let above = off(|told| told.latency.hi - told.latency.value);
+    if latencies.iter().all(|told| matches!(told.told, Told::AtMost(_))) {
+        return Quantity::at_most(mean(|told| told.told.ns().hi), Unit::Nanos, Basis::Measured);
+    }
+    let value = mean(|told| told.ns().value);
+    let below = off(|told| told.ns().value - told.ns().lo);
+    let above = off(|told| told.ns().hi - told.ns().value);
     let mean = Estimate::new(value, (value - below).max(0.0), value + above);
-    quantity(mean, latencies.iter().all(|told| told.is_measured))
+    let is_measured = latencies.iter().all(|told| matches!(told.told, Told::Measured(_)));
+    if is_measured { Quantity::measured(mean, Unit::Nanos) } else { Quantity::modelled(mean, Unit::Nanos) }
 }

@@ -14,13 +14,14 @@ use crate::data::object_stalls::{NO_LATENCY, ObjectStalls, Reading};
 use crate::data::objects::Objects;
 use crate::data::pace::each_ns;
 use crate::data::pattern::{Timed, pattern};
+use crate::data::reuse::{Reuse, reuse};
 use crate::findings::record::{LoadFigures, LoadPlace, LoadTime};
 use crate::findings::run::LEAST_LISTED;
 use crate::probes::latency::{latency, of_load};
 use crate::probes::stride::stride;
 use crate::samples::tally::{Kept, Probe};
 use crate::share::measured_share;
-use records::profile::Pattern;
+use records::profile::{Level, Pattern};
 use std::collections::BTreeSet;
 use units::{Avma, Estimate, Quantity, Svma, Unit, share};
 
@@ -35,13 +36,57 @@ pub(super) struct Load<'p> {
     /// The instructions around it that run as often.
     pub beside: Option<Beside>,
     pub by_code: Option<Dependence>,
+    /// What its samples read.
+    pub read: Vec<(Timed, Reading)>,
+    /// The samples of all loads of its function that read the same area, with its own.
+    pub together: u64,
+}
+
+impl Load<'_> {
+    /// Those of what it read whose addresses are known.
+    fn timed(&self) -> impl Iterator<Item = Timed> + '_ {
+        self.read.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact())
+    }
+
+    /// Where the middle four fifths of its addresses lie.
+    fn area(&self) -> Option<(u64, u64)> {
+        const LEAST: usize = 16;
+        let mut addresses: Vec<u64> = self.timed().map(|timed| timed.address.address()).collect();
+        addresses.sort_unstable();
+        let tenth = addresses.len() / 10;
+        (addresses.len() >= LEAST).then(|| (addresses[tenth], addresses[addresses.len() - 1 - tenth]))
+    }
+}
+
+/// Counts for each load the samples of those that read the same area in the same function. What one
+/// of them brings into a cache the others find there, so they wait for its lines together.
+pub(super) fn put_together(loads: &mut [Load<'_>], unit_of: impl Fn(Svma) -> Option<usize>) {
+    let places: Vec<_> = loads.iter().map(|load| (unit_of(load.address), load.area())).collect();
+    let is_same = |a: (u64, u64), b: (u64, u64)| {
+        let both = a.1.min(b.1).checked_sub(a.0.max(b.0));
+        both.is_some_and(|both| both >= (a.1 - a.0).max(b.1 - b.0) / 2)
+    };
+    let samples: Vec<u64> = loads.iter().map(|load| load.waited.samples).collect();
+    for (number, load) in loads.iter_mut().enumerate() {
+        let (unit, Some(area)) = places[number] else { continue };
+        let others = places.iter().zip(&samples).enumerate().filter(|(other, _)| *other != number);
+        let same = others.filter(|(_, ((of, other), _))| {
+            unit.is_some() && *of == unit && other.is_some_and(|other| is_same(area, other))
+        });
+        load.together += same.map(|(_, (_, samples))| samples).sum::<u64>();
+    }
 }
 
 impl ByClock<'_, '_, '_> {
-    /// Counts a load, and lists it if it has enough samples.
-    pub(super) fn add_load(&mut self, source: &Source<'_>, load: &Load<'_>) {
-        let &Load { address, ref waited, probes, beside, by_code } = load;
-        let (run, objects, all) = (self.run, self.objects, self.tally.samples);
+    /// What the samples of a load read, or its probes where these tell more.
+    pub(super) fn read(
+        &self,
+        source: &Source<'_>,
+        address: Svma,
+        waited: &Waited,
+        probes: &[Probe],
+    ) -> Vec<(Timed, Reading)> {
+        let objects = self.objects;
         let instruction = source.code.instruction(address);
         let told = |kept: &Kept| {
             let sample = &kept.sample;
@@ -50,42 +95,43 @@ impl ByClock<'_, '_, '_> {
             let reading = Reading { thread: sample.thread, found, weight: 1.0 };
             Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, reading))
         };
-        let mut known: Vec<(Timed, Reading)> = waited.kept.iter().filter_map(told).collect();
-        let exact = |known: &[(Timed, Reading)]| -> Vec<Timed> {
-            known.iter().map(|(timed, _)| *timed).filter(|timed| timed.address.is_exact()).collect()
-        };
-        let mut timed = exact(&known);
-        if timed.len() < waited.kept.len() / 2 && timed.len() < probes.len() {
+        let known: Vec<(Timed, Reading)> = waited.kept.iter().filter_map(told).collect();
+        let exact = known.iter().filter(|(timed, _)| timed.address.is_exact()).count();
+        if exact < waited.kept.len() / 2 && exact < probes.len() {
             // The load replaces what its address was made of: only probes tell what it read.
-            known = probes.iter().map(|probe| probed(probe, objects)).collect();
-            timed = exact(&known);
+            return probes.iter().map(|probe| probed(probe, objects)).collect();
         }
+        known
+    }
+
+    /// Counts a load, and lists it if it has enough samples.
+    pub(super) fn add_load(&mut self, source: &Source<'_>, load: &Load<'_>) {
+        let &Load { address, ref waited, probes, beside, by_code, .. } = load;
+        let (run, objects, all) = (self.run, self.objects, self.tally.samples);
+        let timed: Vec<Timed> = load.timed().collect();
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let seen = run.timing.as_ref().and_then(|timing| latency(probes, timing));
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let pattern = by_code.map_or_else(|| pattern(&timed), |code| code.pattern);
         let is_alone = pattern == Pattern::Chain && !by_code.is_some_and(|code| code.among_chains);
         let step = stride(probes);
-        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches).with_probes(
-            seen.as_ref(),
-            threads.len(),
-            is_alone,
-        );
-        let told = run
-            .timing
-            .as_ref()
-            .and_then(|timing| of_load(seen.as_ref(), judged.level, pattern, judged.footprint, timing));
+        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches)
+            .at_a_time(&self.reuse(&timed, load), &run.caches)
+            .with_probes(seen.as_ref(), threads.len(), is_alone);
+        let told = run.timing.as_ref().and_then(|timing| {
+            let (area, is_near) = (judged.at_a_time.or(judged.footprint), judged.at_a_time.is_some());
+            of_load(seen.as_ref(), judged.level, pattern, area, is_near, timing)
+        });
         let listed = (waited.samples >= LEAST_LISTED).then_some(self.listed.loads.len());
-        let told = told.zip(seen).map(|((latency, is_measured), seen)| LoadLatency {
+        let told = told.zip(seen).map(|(told, seen)| LoadLatency {
             samples: waited.samples,
-            latency,
-            is_measured,
+            told,
             seen: seen.mean_ns,
             listed,
         });
         *self.levels.entry(judged.level).or_default() += waited.samples;
         self.beyond_l2 += if judged.beyond_l2 { waited.samples } else { 0 };
-        let readings: Vec<Reading> = known.into_iter().map(|(_, reading)| reading).collect();
+        let readings: Vec<Reading> = load.read.iter().map(|(_, reading)| reading.clone()).collect();
         let object =
             ObjectStalls::default().count(&readings, waited.samples as f64).map(|object| object.name);
         let number = self.gathered.add(source, objects, address, &waited.kept, waited.samples);
@@ -110,7 +156,7 @@ impl ByClock<'_, '_, '_> {
             let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
             let each = stall_each(waited.samples, beside, sharp);
             match told.as_ref().zip(run.timing.as_ref()) {
-                Some((told, timing)) => bounded(each, told.latency, timing.ticks_a_ns),
+                Some((told, timing)) => bounded(each, told.told.ns(), timing.ticks_a_ns),
                 None => each,
             }
         });
@@ -163,7 +209,23 @@ impl ByClock<'_, '_, '_> {
     }
 }
 
+/// What a line from memory takes where the machine was not measured: no less than on any.
+const MEMORY_NS: f64 = 150.0;
+
 impl ByClock<'_, '_, '_> {
+    /// What the times of a load's samples tell of how much it works on at a time.
+    fn reuse(&self, timed: &[Timed], load: &Load<'_>) -> Reuse {
+        let threads: BTreeSet<(u32, u32)> =
+            load.waited.kept.iter().map(|kept| (kept.sample.process, kept.sample.thread)).collect();
+        let samples_of = |(process, thread): &(u32, u32)| {
+            self.tally.processes.get(process).and_then(|process| process.threads.get(thread)).copied()
+        };
+        let all: u64 = threads.iter().filter_map(samples_of).sum();
+        let known = self.run.timing.as_ref().and_then(|timing| timing.latencies.of(Level::Dram));
+        let waits = load.together as f64 / all.max(1) as f64;
+        reuse(timed, waits, known.map_or(MEMORY_NS, |known| known.hi))
+    }
+
     /// Whether a turn of the load's loop takes no longer than what it computes from turn to turn.
     fn takes_its_time(
         &self,
@@ -206,4 +268,36 @@ fn probed(probe: &Probe, objects: &Objects<'_, '_>) -> (Timed, Reading) {
     let timed = Timed { thread: sample.thread, time_ns: sample.time_ns, address };
     let found = objects.found(&probe.kept, Avma(probe.address));
     (timed, Reading { thread: sample.thread, found, weight: 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::objects::Found;
+
+    fn load(address: u64, samples: u64, from: u64, bytes: u64) -> Load<'static> {
+        let read = |at: u64| {
+            let address = DataAddress::Read(from + at * bytes / 100);
+            let reading = Reading { thread: 1, found: Found::Nothing, weight: 1.0 };
+            (Timed { thread: 1, time_ns: at, address }, reading)
+        };
+        let waited = Waited { samples, kept: Vec::new() };
+        let read = (0..100).map(read).collect();
+        let (probes, beside, by_code) = (&[][..], None, None);
+        Load { address: Svma(address), waited, probes, beside, by_code, read, together: samples }
+    }
+
+    #[test]
+    fn loads_of_one_area_wait_for_its_lines_together() {
+        let mut loads = [
+            load(0x10, 300, 0x1000, 1 << 20),
+            load(0x14, 200, 0x1010, 1 << 20),
+            load(0x18, 900, 0x9000_0000, 1 << 20),
+            load(0x1c, 50, 0x1000, 1 << 10),
+            load(0x90, 70, 0x1000, 1 << 20),
+        ];
+        put_together(&mut loads, |address| Some((address.0 >= 0x90).into()));
+        let together: Vec<u64> = loads.iter().map(|load| load.together).collect();
+        assert_eq!(together, [500, 500, 900, 50, 70]);
+    }
 }

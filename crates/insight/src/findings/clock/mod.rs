@@ -10,7 +10,7 @@ mod settled;
 mod stores;
 
 use self::latency::{LoadLatency, average_latency};
-use self::load::Load;
+use self::load::{Load, put_together};
 use self::settled::{SampledFunction, WaitedLoad};
 use crate::code::annotate::Attributed;
 use crate::code::calls::Calls;
@@ -22,6 +22,7 @@ use crate::data::object_stalls::ObjectStalls;
 use crate::data::objects::Objects;
 use crate::findings::record::{Figures, Listed, Times};
 use crate::findings::run::{LEAST_LISTED, MOST_LISTED, Run};
+use crate::probes::latency::Told;
 use crate::samples::address_space::{MappedId, Place};
 use crate::samples::tally::{Kept, PlaceTally, Tally};
 use crate::share::measured_share;
@@ -193,6 +194,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             let index = places.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
             Some(places[index].1.user)
         };
+        let mut found: Vec<Load<'_>> = Vec::new();
         for (address, waited) in loads {
             let beside = code.computing_beside(address).map(|beside| Beside {
                 instructions: beside.len() as u64,
@@ -205,7 +207,13 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
                 .file_offset(address)
                 .map(|offset| Place { what: MappedId(file.what), offset });
             let probes = place.and_then(|place| self.tally.probes.get(&place)).map_or(&[][..], Vec::as_slice);
-            self.add_load(source, &Load { address, waited, probes, beside, by_code });
+            let read = self.read(source, address, &waited, probes);
+            let together = waited.samples;
+            found.push(Load { address, waited, probes, beside, by_code, read, together });
+        }
+        put_together(&mut found, |address| code.module.unit_at(address));
+        for load in &found {
+            self.add_load(source, load);
         }
         for (address, waited) in &stores {
             self.gathered.add(source, self.objects, *address, &waited.kept, waited.samples);
@@ -231,7 +239,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             self.beyond_l2 += load.samples;
             "other threads write to its lines at the same time".clone_into(&mut load.level_because);
             for told in self.latencies.iter_mut().filter(|told| told.listed == Some(number)) {
-                (told.latency, told.is_measured) = (told.seen, true);
+                told.told = Told::Measured(told.seen);
                 load.latency = told.quantity();
             }
         }

@@ -15,6 +15,7 @@ use crate::data::level::judge;
 use crate::data::object_stalls::{NO_LATENCY, Reading};
 use crate::findings::record::{FunctionFigures, SampledUnit};
 use crate::share::measured_share;
+use crate::sharing::access::Memory;
 use records::profile::Level;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Quantity, Svma};
@@ -105,16 +106,14 @@ impl ByClock<'_, '_, '_> {
     /// Instructions that mostly access lines which other threads write: whether they wait for those
     /// is seen where threads run at the same time, and a busy machine lets them take turns.
     fn met(&self) -> HashSet<u32> {
-        const LINE_BYTES: u64 = 64;
         let accesses = &self.gathered.accesses;
-        let mut writers: HashMap<(u32, u64), HashSet<u32>> = HashMap::new();
+        let mut writers: HashMap<(Memory, u64), HashSet<u32>> = HashMap::new();
         for access in accesses.iter().filter(|access| access.writes) {
-            let line = (access.process, access.address / LINE_BYTES);
-            writers.entry(line).or_default().insert(access.thread);
+            writers.entry(access.line()).or_default().insert(access.thread);
         }
         let mut met: HashMap<u32, f64> = HashMap::new();
         for access in accesses {
-            let writers = writers.get(&(access.process, access.address / LINE_BYTES));
+            let writers = writers.get(&access.line());
             let by_others = |writers: &HashSet<u32>| writers.iter().any(|thread| *thread != access.thread);
             if writers.is_some_and(by_others) {
                 *met.entry(access.by).or_default() += access.weight;

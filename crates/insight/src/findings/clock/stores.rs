@@ -8,12 +8,10 @@ use crate::code::source::Source;
 use crate::data::data_address::data_address;
 use crate::data::object_stalls::{ObjectStalls, Reading};
 use crate::data::objects::Objects;
+use crate::findings::LEAST_SHARE;
 use crate::sharing::By;
 use records::profile::{Finding, FindingKind};
 use units::{Avma, Estimate, Quantity, Svma, Unit};
-
-/// Less than this share of the CPU time is no finding.
-const LEAST_SHARE: f64 = 0.1;
 
 pub(super) struct Store {
     pub samples: u64,
