@@ -98,7 +98,7 @@ fn overhead(one: Option<&Quantity>, first: Option<&Quantity>) -> Quantity {
     }
     match combined(one, first, Estimate::minus) {
         Ok(Quantity::Resolved { value, lo, hi, basis, disturbed, .. }) => {
-            Quantity::Resolved { value, lo, hi, unit: Unit::Cycles, basis, disturbed }
+            Quantity::Resolved { value, lo, hi, unit: Unit::Cycles, basis, disturbed, bound: None }
         }
         _ => nothing(),
     }
