@@ -20,7 +20,7 @@ static void *memory(size_t bytes) {
     return block;
 }
 
-// The first argument makes the data smaller: entries in units of 2^that; without, as much as misses.
+// The first argument makes the data smaller: 2^that entries; without it as much as misses.
 static inline size_t entries(int argc, char **argv, int usual) {
     return (size_t)1 << (argc > 1 ? atoi(argv[1]) : usual);
 }

@@ -136,6 +136,7 @@ mod tests {
             cpu: allowed[0],
             seed: 1,
             max_memory: Bytes::mib(64),
+            strides: crate::stride_choice::StrideChoice::default(),
             stop: lab::stop::Stop::never(),
         };
         let machine = crate::measure(&request, &host, &mut units::Silent).unwrap();

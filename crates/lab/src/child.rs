@@ -103,7 +103,9 @@ mod tests {
             parents().iter().filter(|(_, parent)| *parent == process).map(|(child, _)| *child).collect();
         let ended = end(child, Duration::from_secs(10)).unwrap().expect("it was there");
         assert!(!ended.status.success() && below.len() == 1, "{ended:?} {below:?}");
-        below.iter().for_each(|&child| sys::kill(libc::pid_t::try_from(child).unwrap()));
+        for child in below {
+            sys::kill(libc::pid_t::try_from(child).unwrap());
+        }
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //! ```text
 //! change       what can be tried, by what a profile says, and in which forms
 //! settings     what a form is made of: files written once, and what a program is started with
-//! program      one run: its time, and what it used
-//! served       one run of a server under a load
+//! program      what is run, and how it is started
+//! run          one run: its time, and what it used
+//! served       a server under a load
 //! left         what a run left: its end, its output, the files that it wrote
 //! built        which build a file is
 //! pairs        the ratio of the times, and how likely it is by chance
@@ -24,6 +25,7 @@ mod change;
 mod left;
 mod pairs;
 mod program;
+mod run;
 mod search;
 mod served;
 mod settings;

@@ -1,13 +1,10 @@
-//! One run of a server: started, waited for, put under load once, and ended. What counts is the CPU
-//! time that it takes for the load: how long answers take hangs on the load's own pace, too.
+//! A server: started, waited for, put under load, and ended.
 
-use crate::left::{Left, Printed};
-use crate::program::{Program, Run, TrialError};
+use crate::program::Program;
 use crate::settings::prepared::Start;
 use lab::child::{self, Ended};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -31,11 +28,14 @@ impl Served {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut served = Self { server: Some(command.spawn()?), load: load.to_vec() };
         let until = Instant::now() + READY_WITHIN;
+        served.wait_until_idle(until);
         loop {
             if served.server.as_mut().is_some_and(|server| server.try_wait().is_ok_and(|end| end.is_some())) {
                 return Err(io::Error::other("it ended before it answered"));
             }
-            if served.load()?.status.success() {
+            // Some loads wait for ever where nobody listens yet.
+            let limit = until.saturating_duration_since(Instant::now());
+            if served.load_within(Some(limit))?.is_some_and(|ended| ended.status.success()) {
                 return Ok(served);
             }
             if Instant::now() > until {
@@ -49,16 +49,32 @@ impl Served {
         self.server.as_ref().map_or(0, Child::id)
     }
 
+    /// A server that has begun waits for its first client, but for what it does by the clock.
+    fn wait_until_idle(&self, until: Instant) {
+        let mut before = None;
+        while Instant::now() < until {
+            sleep(2 * BETWEEN_LOOKS);
+            let now = child::cpu_time_of_tree(self.process());
+            if before.is_some_and(|before| now.saturating_sub(before) < BETWEEN_LOOKS / 10) {
+                return;
+            }
+            before = Some(now);
+        }
+    }
+
     /// The load, once.
     pub fn load(&self) -> io::Result<Ended> {
+        self.load_within(None)?.ok_or_else(|| io::Error::other("it was not waited for"))
+    }
+
+    fn load_within(&self, limit: Option<Duration>) -> io::Result<Option<Ended>> {
         let mut command = Command::new(&self.load[0]);
         command.args(&self.load[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let ended = child::run(&mut command, None)?;
-        ended.ok_or_else(|| io::Error::other("it was not waited for"))
+        child::run(&mut command, limit)
     }
 
     /// Asks it to end.
-    fn end(mut self) -> io::Result<Option<Ended>> {
+    pub(crate) fn end(mut self) -> io::Result<Option<Ended>> {
         self.server.take().map_or(Ok(None), |server| child::end(server, ENDS_WITHIN))
     }
 }
@@ -68,46 +84,5 @@ impl Drop for Served {
         if let Some(server) = self.server.take() {
             let _ = child::end(server, ENDS_WITHIN);
         }
-    }
-}
-
-/// One run, as it is prepared.
-pub(crate) fn run(program: &Program, load: &[OsString], start: &Start) -> Result<Run, TrialError> {
-    let began = Instant::now();
-    let once = || -> io::Result<(Ended, f64, Option<Ended>)> {
-        let served = Served::begin(program, load, start)?;
-        let before = child::cpu_time_of_tree(served.process());
-        let loaded = served.load()?;
-        let cpu = child::cpu_time_of_tree(served.process()).saturating_sub(before);
-        Ok((loaded, cpu.as_secs_f64(), served.end()?))
-    };
-    let not_run = |e: io::Error| TrialError::NotRun {
-        what: records::text_of(program.command.first().cloned().unwrap_or_default().as_ref()),
-        why: records::plain(&e),
-    };
-    let (loaded, cpu, ended) = match once() {
-        Ok(done) => done,
-        // With a change that is the change's fault, and told as such.
-        Err(why) if *start != Start::default() => return Ok(failed(began, &why)),
-        Err(why) => return Err(not_run(why)),
-    };
-    Ok(Run {
-        seconds: cpu,
-        cpu_seconds: cpu,
-        took: began.elapsed().as_secs_f64(),
-        peak: ended.map_or(units::Bytes(0), |ended| ended.peak),
-        left: Left { end: loaded.status.into_raw(), output: Printed::nothing(), files: None },
-        failed: None,
-    })
-}
-
-fn failed(began: Instant, why: &io::Error) -> Run {
-    Run {
-        seconds: 0.0,
-        cpu_seconds: 0.0,
-        took: began.elapsed().as_secs_f64(),
-        peak: units::Bytes(0),
-        left: Left { end: -1, output: Printed::nothing(), files: None },
-        failed: Some(records::plain(why)),
     }
 }

@@ -3,7 +3,8 @@
 use crate::change::Change;
 use crate::left::Plain;
 use crate::pairs::Pairs;
-use crate::program::{Program, Run, TrialError};
+use crate::program::{Program, TrialError};
+use crate::run::Run;
 use crate::settings::form::Form;
 use crate::settings::page::Page;
 use crate::settings::prepared::{Prepared, Start};
