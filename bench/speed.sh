@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How much faster 'gleaner speed' makes programs: kernels, beside the same with prefetches written
-# by hand, and ordinary programs as distributions have them. Each answer is that of the verb, by fresh
-# runs; what is left as it is counts as 1.00.
+# by hand, and ordinary programs as distributions have them. Each answer is that of the verb, by
+# fresh runs; what is left as it is counts as 1.00.
 # Variables: BUDGET (for each program), ONLY (a pattern of names), PAIRS (by hand against plain).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
