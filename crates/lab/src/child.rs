@@ -1,5 +1,6 @@
 //! The end of a program that was started, with the CPU time and the memory that it took.
 
+use crate::stop::Stop;
 use crate::sys;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -15,17 +16,30 @@ pub struct Ended {
     pub peak: Bytes,
 }
 
-/// Runs a program to its end; one that takes longer than the limit is killed, and that is told by
-/// `None`.
+/// Longer than any program that is waited for without a limit.
+const FOR_EVER: Duration = Duration::from_secs(1 << 40);
+/// How often it is looked whether the user wants to stop, and how long the program then has.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const UNTIL_KILLED: Duration = Duration::from_secs(5);
+
+/// Runs a program to its end; one that takes longer than the limit, or than the user wants to wait,
+/// is ended, and that is told by `None`.
 pub fn run(command: &mut Command, limit: Option<Duration>) -> io::Result<Option<Ended>> {
     let child = command.spawn()?;
     let process = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
-    let in_time = limit.is_none_or(|limit| sys::ends_within(process, limit));
-    if !in_time {
-        sys::kill(process);
+    let (stop, mut left) = (Stop::of_process(), limit.unwrap_or(FOR_EVER));
+    loop {
+        let look = left.min(BETWEEN_LOOKS);
+        if sys::ends_within(process, look) {
+            let (status, cpu, peak) = sys::wait_with_usage(process)?;
+            return Ok(Some(Ended { status, cpu, peak }));
+        }
+        left -= look;
+        if left.is_zero() || stop.asked() {
+            end(child, UNTIL_KILLED)?;
+            return Ok(None);
+        }
     }
-    let (status, cpu, peak) = sys::wait_with_usage(process)?;
-    Ok(in_time.then_some(Ended { status, cpu, peak }))
 }
 
 /// Asks a program to end, and waits for that; one that takes longer than the limit is killed.

@@ -142,8 +142,13 @@ pub(crate) fn found(
     }
     told("runs as it is");
     let mut as_it_is = Vec::new();
-    for _ in 0..2 {
+    while as_it_is.len() < 2 && !runner.is_stopped() {
         as_it_is.push(runner.run(&Way::default())?);
+    }
+    if runner.is_stopped() {
+        let mut found = left_alone(String::new(), tried, runner);
+        found.verdict = Verdict::NotResolved { why: "it was stopped".to_owned() };
+        return Ok(found);
     }
     if let Some(why) = as_it_is_why(&as_it_is, runner, asked) {
         let why_not = |(says, _)| not_tried(says, "the program is left as it is".to_owned());

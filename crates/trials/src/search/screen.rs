@@ -84,6 +84,9 @@ pub(crate) fn screen(
         match why {
             Some(why) => out.push(kept.told(ChangeOutcome::Dropped { why })),
             None if is_gain => best.push(kept),
+            None if kept.pairs.len() == 0 => {
+                out.push(kept.told(ChangeOutcome::NotTried { why: "the search ended before it".to_owned() }));
+            }
             None => out.push(kept.told(ChangeOutcome::Dropped { why: "it is not faster".to_owned() })),
         }
     }
