@@ -82,6 +82,9 @@ pub(crate) fn screen(
         let is_gain = pairs.middle().is_some_and(|mean| mean >= LEAST.ln());
         let kept = Kept { says: contest.says, form, pairs };
         match why {
+            Some(why) if kept.pairs.len() == 0 && kept.pairs.failed().is_none() => {
+                out.push(kept.told(ChangeOutcome::NotTried { why }));
+            }
             Some(why) => out.push(kept.told(ChangeOutcome::Dropped { why })),
             None if is_gain => best.push(kept),
             None if kept.pairs.len() == 0 => {
