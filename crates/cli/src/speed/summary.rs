@@ -116,7 +116,7 @@ mod tests {
         let first = text.lines().next().unwrap();
         assert_eq!(
             first,
-            "1.12x [1.09, 1.15] as fast by 2 of 3 changes, +310.0 MiB of memory; ./join stays as it is"
+            "1.12x [1.09, 1.15] as fast by 2 of 3 changes, +310 MiB of memory; ./join stays as it is"
         );
         assert!(text.contains("gleaner run -- ./join 400"), "{text}");
         recipe.verdict =
