@@ -9,12 +9,14 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 18] = [
     "tour",
     "doctor",
     "measure",
     "probe",
     "profile",
+    "speed",
+    "run",
     "harvest",
     "twin",
     "proof",
@@ -103,6 +105,19 @@ fn probe() {
     assert!(told.contains("prefetch_gain") && told.contains("slow or missing DIMM"), "{told}");
     let rows = ["export", "--format", "jsonl", "probe.json"];
     assert!(done(&gleaner(&place, &rows).output().unwrap()).contains("\"memory_latency.ns\""));
+}
+
+#[test]
+fn speed_and_run() {
+    let place = place();
+    let cached = |arguments: &[&str]| {
+        let mut command = gleaner(&place, arguments);
+        command.env("XDG_CACHE_HOME", place.at("cache")).output().unwrap()
+    };
+    let told = done(&cached(&["speed", "-q", "--", "./p"]));
+    assert!(told.starts_with("leave ./p as it is"), "{told}");
+    let ran = cached(&["run", "--", "./p"]);
+    assert_eq!((ran.status.code(), text(&ran.stdout)), (Some(7), "chased\n".to_owned()));
 }
 
 #[test]
