@@ -26,7 +26,6 @@ const PAIRS_OF_OTHERS: usize = 5;
 pub(crate) fn confirm(
     runner: &mut dyn Runner,
     settings: &[Setting],
-    arguments: Option<usize>,
     (budget, run): (f64, f64),
     (expected, spread): (f64, f64),
 ) -> Result<Against, TrialError> {
@@ -35,7 +34,7 @@ pub(crate) fn confirm(
         let room = ((budget - runner.seconds()) / (2.0 * run)).max(0.0) as usize;
         let wanted = if look == 0 { number(expected, spread) } else { MOST_PAIRS };
         let number = if look == 0 { wanted.min(room.max(LEAST_PAIRS)) } else { wanted.min(room) };
-        against.go_on(runner, settings, arguments, number)?;
+        against.go_on(runner, settings, None, number)?;
         if against.pairs.failed().is_some() || against.is_decided() || number == 0 {
             break;
         }

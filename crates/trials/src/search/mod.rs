@@ -146,32 +146,28 @@ pub(crate) fn found(
         as_it_is.push(runner.run(&Way::default())?);
     }
     if runner.is_stopped() {
-        let mut found = left_alone(String::new(), tried, runner);
-        found.verdict = Verdict::NotResolved { why: "it was stopped".to_owned() };
-        return Ok(found);
+        return Ok(without_settings(stopped(), tried, runner));
     }
     if let Some(why) = as_it_is_why(&as_it_is, runner, asked) {
         let why_not = |(says, _)| not_tried(says, "the program is left as it is".to_owned());
         tried.extend(forms.into_iter().map(why_not));
-        return Ok(left_alone(why, tried, runner));
+        return Ok(without_settings(Verdict::LeaveIt { why }, tried, runner));
     }
     if forms.is_empty() {
         let why =
             "the profile shows no data, and the code no place, for which a change without source is known";
-        return Ok(left_alone(why.to_owned(), tried, runner));
+        return Ok(without_settings(Verdict::LeaveIt { why: why.to_owned() }, tried, runner));
     }
     let run = as_it_is.iter().map(|one| one.took).fold(f64::INFINITY, f64::min);
     let is_short = run * LEAST_RUNS > asked.budget.as_secs_f64();
     if is_short && asked.is_budget_named {
         let why_not = |(says, _)| not_tried(says, "the budget is too short".to_owned());
         tried.extend(forms.into_iter().map(why_not));
-        let mut found = left_alone(String::new(), tried, runner);
         let why = format!(
             "a run takes {run:.1} s, and a verdict {LEAST_RUNS} runs: --budget of {:.0}s and more",
             (LEAST_RUNS * run).ceil()
         );
-        found.verdict = Verdict::NotResolved { why };
-        return Ok(found);
+        return Ok(without_settings(Verdict::NotResolved { why }, tried, runner));
     }
     let budget = asked.budget.as_secs_f64().max(LEAST_RUNS * run);
     if is_short {
@@ -186,13 +182,8 @@ pub(crate) fn found(
     while !best.is_empty() && !runner.is_stopped() {
         told("what is kept, once more against the program as it is");
         let settings = combine::together(&best);
-        let against = confirm::confirm(
-            runner,
-            &settings,
-            None,
-            (budget, run),
-            (combine::expected(&best), screened.spread),
-        )?;
+        let against =
+            confirm::confirm(runner, &settings, (budget, run), (combine::expected(&best), screened.spread))?;
         let holds = against.is_gain(LEAST_GAIN);
         confirmed = Some(against);
         if !holds {
@@ -234,10 +225,14 @@ fn not_tried(says: String, why: String) -> TriedChange {
     }
 }
 
-fn left_alone(why: String, tried: Vec<TriedChange>, runner: &dyn Runner) -> Found {
+fn stopped() -> Verdict {
+    Verdict::NotResolved { why: "it was stopped".to_owned() }
+}
+
+fn without_settings(verdict: Verdict, tried: Vec<TriedChange>, runner: &dyn Runner) -> Found {
     let not_run = || Quantity::unresolved("nothing was kept");
     Found {
-        verdict: Verdict::LeaveIt { why },
+        verdict,
         settings: Vec::new(),
         faster: not_run(),
         without: not_run(),
@@ -259,7 +254,9 @@ fn decided(
     mut tried: Vec<TriedChange>,
     asked: &Asked,
 ) -> Found {
-    let kept = confirmed.filter(|against| !best.is_empty() && against.is_gain(LEAST_GAIN));
+    // A search that is stopped may have left out a change since what it confirmed.
+    let is_open = best.is_empty() || runner.is_stopped();
+    let kept = confirmed.filter(|against| !is_open && against.is_gain(LEAST_GAIN));
     let Some(against) = kept else {
         let percent = 100.0 * (LEAST_GAIN - 1.0);
         let why = match confirmed {
@@ -273,18 +270,17 @@ fn decided(
         );
         let verdict = match why {
             Some(why) => Verdict::LeaveIt { why },
-            None if runner.is_stopped() => Verdict::NotResolved { why: "it was stopped".to_owned() },
+            None if runner.is_stopped() => stopped(),
             None => Verdict::NotResolved {
                 why: "runs differ by more than what is gained: a quieter machine, or a longer --budget"
                     .to_owned(),
             },
         };
-        let mut found = left_alone(String::new(), tried, runner);
+        let mut found = without_settings(verdict, tried, runner);
         if let Some(against) = confirmed {
             found.faster = against.faster();
             [found.without, found.with] = against.seconds();
         }
-        found.verdict = verdict;
         return found;
     };
     let settings = combine::together(&best);
