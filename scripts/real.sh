@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real programs of this system do the same with twins: each workload in programs/real runs with the
-# programs as they are, then with identity and poisoned ones, and prints the same and leaves the
-# same exit code.
+# programs as they are, then with identity and poisoned ones and ones that prefetch ahead of each
+# load, and prints the same and leaves the same exit code.
 #
 #   scripts/real.sh [--quick] [--jobs N] [--modes "identity poison …"] [--table FILE] [NAME…]
 #
@@ -10,8 +10,8 @@
 #
 # --quick: the workloads that say so, poisoned. Identity twins are the same code with less in it.
 #
-# Modes: identity, poison: the programs the workload names; libraries-identity, libraries-poison:
-# also every shared library that they are linked with, the C library and the loader among them, for
+# Modes: identity, poison, prefetch-all: the programs the workload names; libraries-identity,
+# libraries-poison, libraries-prefetch-all: also every shared library that they are linked with, the C library and the loader among them, for
 # all that runs meanwhile.
 #
 # The rewritten files are mounted over the originals, in a mount namespace of the workload's own, so
@@ -26,7 +26,7 @@ gleaner=$(realpath "${GLEANER:-${CARGO_TARGET_DIR:-target}/release/gleaner}")
 
 quick=no
 jobs=$(nproc)
-modes="identity poison libraries-identity libraries-poison"
+modes="identity poison prefetch-all libraries-identity libraries-poison libraries-prefetch-all"
 table=/dev/null
 names=()
 while [ $# -gt 0 ]; do

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use ::harvest::rewrite::{self, NotPlanned, TwinsError};
 use ::twin::report::Phase;
-use ::twin::{Ahead, Bounds, Coverage, LoadReach, Mode, Prefetches, Rewritten, VectorWidth};
+use ::twin::{Ahead, Bounds, Coverage, LoadReach, Mode, Rewritten, VectorWidth};
 use clap::{ArgGroup, Args, ValueEnum};
 use records::plan::Plan;
 use std::fmt::Write;
@@ -38,6 +38,11 @@ pub(crate) struct TwinArgs {
     #[arg(long, group = "mode", value_name = "ADDRESS:BYTES", value_delimiter = ',', value_parser = ahead, allow_hyphen_values = true)]
     prefetch: Vec<(u64, i32)>,
 
+    /// Prefetch ahead of every load that can be, this many steps of its index or cache lines, to
+    /// test prefetches
+    #[arg(long, group = "mode", value_name = "STEPS", num_args = 0..=1, require_equals = true, default_missing_value = "16", allow_hyphen_values = true)]
+    prefetch_all: Option<i16>,
+
     /// Yield before every load, to test yields; 'all' includes loads from the stack and from fixed
     /// addresses
     #[arg(long, group = "mode", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "usual")]
@@ -48,7 +53,7 @@ pub(crate) struct TwinArgs {
     plan: Option<PathBuf>,
 
     /// The program's role in a harvest [default: as the plan says; without a plan, primary]
-    #[arg(long, conflicts_with_all = ["identity", "poison", "prefetch"])]
+    #[arg(long, conflicts_with_all = ["identity", "poison", "prefetch", "prefetch_all"])]
     role: Option<Role>,
 
     /// Cycles between two yields of a scavenger, by static estimate
@@ -144,11 +149,14 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
         }
         return Ok(planned.rewritten);
     }
-    let prefetches: Prefetches =
-        args.prefetch.iter().map(|&(load, ahead)| (load, Ahead::Bytes(ahead))).collect();
+    let prefetches = match args.prefetch_all {
+        Some(ahead) => ::twin::everywhere(data, i32::from(ahead))
+            .map_err(|why| Refusal::wrong_use(args.binary.display().to_string(), why.to_string()))?,
+        None => args.prefetch.iter().map(|&(load, ahead)| (load, Ahead::Bytes(ahead))).collect(),
+    };
     let mode = if args.poison {
         Mode::Poison(VectorWidth::of_this_machine())
-    } else if args.prefetch.is_empty() {
+    } else if args.identity {
         Mode::Identity
     } else {
         Mode::Prefetch(&prefetches)

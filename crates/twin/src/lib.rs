@@ -57,7 +57,7 @@ mod yields;
 pub use error::TwinError;
 pub use image::liveness::Knowledge;
 pub use modes::mode::Mode;
-pub use modes::prefetch::{Ahead, Prefetches};
+pub use modes::prefetch::{Ahead, Prefetches, everywhere};
 pub use modes::width::VectorWidth;
 pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{PhaseObserver, Rewriter, Rewritten, rewrite};

@@ -10,11 +10,13 @@
 //! faults. So nothing need be known of the code around it. Loads whose address hangs on what
 //! another one reads are in `indexed.rs`.
 
+use crate::TwinError;
 use crate::layout::insertions::Insertions;
 use crate::modes::indexed;
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, OpKind, Register};
 use image::Module;
 use image::code::regs::RegSet;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// By the address of a load in the module: how far ahead.
@@ -28,6 +30,29 @@ pub enum Ahead {
     /// This number of steps of the load that its address comes from.
     Steps(i32),
 }
+
+/// All loads that can be prefetched, this many steps or lines ahead: to test what is inserted, not
+/// to be faster.
+pub fn everywhere(data: &[u8], ahead: i32) -> Result<Prefetches, TwinError> {
+    let module = Module::analyse(data, None)?;
+    let of_unit = |unit: usize| {
+        let all: Vec<Instruction> = module.instructions(unit).collect();
+        let one = |at: usize| match indexed::indexed(&all, at) {
+            Some(_) => Some((all[at].ip(), Ahead::Steps(ahead))),
+            None => prefetch(&all[at], LINE * ahead).map(|_| (all[at].ip(), Ahead::Bytes(LINE * ahead))),
+        };
+        (0..all.len()).filter_map(one).collect::<Vec<_>>()
+    };
+    Ok((0..module.units.len())
+        .into_par_iter()
+        .flat_map_iter(of_unit)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .collect())
+}
+
+/// Bytes of a cache line.
+const LINE: i32 = 64;
 
 /// Whether liveness has to be known.
 pub(crate) fn minds_registers(wanted: &Prefetches) -> bool {
