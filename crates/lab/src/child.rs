@@ -55,8 +55,8 @@ pub fn end(child: Child, limit: Duration) -> io::Result<Option<Ended>> {
     Ok(Some(Ended { status, cpu, peak }))
 }
 
-/// The CPU time so far of a process, its threads, and the processes below it; of those that have
-/// ended nothing is known.
+/// The CPU time so far of a process and of the processes below it, with those of their children
+/// that have ended and were waited for.
 pub fn cpu_time_of_tree(process: u32) -> Duration {
     let mut below = vec![process];
     let mut at = 0;
@@ -81,13 +81,20 @@ fn parents() -> Vec<(u32, u32)> {
     entries.flatten().filter_map(of).collect()
 }
 
+/// With its threads, and with those of its children that it has waited for: a server may have a
+/// process for each client.
 fn cpu_time_of(process: u32) -> Duration {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
-    let of = |thread: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
-    };
-    threads.flatten().filter_map(of).sum()
+    let own = libc::pid_t::try_from(process).map_or(0, sys::cpu_ns_of);
+    Duration::from_nanos(own) + of_ended_children(process).unwrap_or_default()
+}
+
+fn of_ended_children(process: u32) -> Option<Duration> {
+    /// Of the fields behind the name, which may hold anything.
+    const TIME_OF_CHILDREN: usize = 13;
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let fields = text.rsplit_once(')')?.1.split_whitespace().skip(TIME_OF_CHILDREN).take(2);
+    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_secs_f64(ticks as f64 / sys::ticks_a_second() as f64))
 }
 
 #[cfg(test)]
@@ -120,6 +127,19 @@ mod tests {
         for child in below {
             sys::kill(libc::pid_t::try_from(child).unwrap());
         }
+    }
+
+    #[test]
+    fn children_that_have_ended_count() {
+        let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let child = Command::new("sh").args(["-c", &format!("sh -c '{busy}'; sleep 60")]).spawn().unwrap();
+        let until = std::time::Instant::now() + Duration::from_secs(60);
+        let ended = || of_ended_children(child.id()).unwrap_or_default();
+        while ended() < Duration::from_millis(50) && std::time::Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(ended() >= Duration::from_millis(50) && cpu_time_of_tree(child.id()) >= ended());
+        end(child, Duration::from_secs(10)).unwrap();
     }
 
     #[test]

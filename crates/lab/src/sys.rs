@@ -325,6 +325,20 @@ pub(crate) fn pipe() -> Result<(std::fs::File, std::fs::File), SysError> {
     }
 }
 
+/// The CPU time of a process, with that of its threads that have ended; 0 where there is none.
+pub(crate) fn cpu_ns_of(process: libc::pid_t) -> u64 {
+    let mut clock = 0;
+    // SAFETY: only writes the clock's name.
+    let is_there = unsafe { libc::clock_getcpuclockid(process, &raw mut clock) } == 0;
+    if is_there { ThreadClock(clock).ns() } else { 0 }
+}
+
+/// How many of these a second has in what the kernel tells of processes.
+pub(crate) fn ticks_a_second() -> u64 {
+    // SAFETY: touches no memory.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1)
+}
+
 /// The clock of the CPU time that one thread has used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadClock(libc::clockid_t);

@@ -7,7 +7,7 @@ use crate::settings::placed::{self, Cpus};
 use crate::settings::prefetched::{self, Prefetched, Walk};
 use crate::settings::{allocators, tunables};
 use records::host::Host;
-use records::profile::{FindingKind, Pattern, Profile, StallingLoad};
+use records::profile::{FindingKind, FunctionShare, Level, Pattern, Profile, StallingLoad};
 use records::recipe::Setting;
 use std::ffi::OsString;
 use std::path::Path;
@@ -120,7 +120,7 @@ fn allocating(profile: &Profile) -> f64 {
     let is_libc = |module: &str| {
         Path::new(module).file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
     };
-    let is_it = |function: &&records::profile::FunctionShare| {
+    let is_it = |function: &&FunctionShare| {
         let name = function.function.as_deref();
         let named = name.is_some_and(|name| {
             NAMES.iter().any(|known| name.trim_start_matches("__libc_").starts_with(known))
@@ -147,7 +147,7 @@ pub fn proposed(profile: &Profile, host: &Host) -> Vec<Change> {
     if memory >= LEAST_MEMORY {
         changes.push(Change::HugePages(HugePages::of(host)));
     }
-    let known = profile.loads.iter().filter_map(ahead).take(MOST_PREFETCHED);
+    let known = profile.loads.iter().filter_map(|load| ahead(load, profile)).take(MOST_PREFETCHED);
     changes.extend(known.map(Change::Prefetch));
     changes.extend(own_lines::proposed(profile).into_iter().map(Change::Align));
     let is_shared = |kind| matches!(kind, FindingKind::FalseSharing | FindingKind::TrueSharing);
@@ -163,8 +163,10 @@ pub fn proposed(profile: &Profile, host: &Host) -> Vec<Change> {
 }
 
 /// A load whose next addresses may be known.
-fn ahead(load: &StallingLoad) -> Option<Prefetched> {
-    if load.stall.value()? < LEAST_STALL || load.pattern == Pattern::Chain {
+fn ahead(load: &StallingLoad, profile: &Profile) -> Option<Prefetched> {
+    // What lies in L1 or L2 is there before a prefetch is, and each costs an instruction.
+    let is_near = matches!(load.level, Level::L1 | Level::L2);
+    if load.stall.value()? < LEAST_STALL || load.pattern == Pattern::Chain || is_near {
         return None;
     }
     let walk = match load.stride.value().map(|stride| stride as i64) {
@@ -178,7 +180,21 @@ fn ahead(load: &StallingLoad) -> Option<Prefetched> {
         address: load.address,
         function: load.function.clone(),
         walk,
+        hides_it: hides_it(load, profile),
     })
+}
+
+/// How many turns of a load's loop take as long as the load does, by the time that its function has
+/// the CPU and does not wait for this load.
+fn hides_it(load: &StallingLoad, profile: &Profile) -> Option<f64> {
+    let is_its = |function: &&FunctionShare| {
+        function.module == load.module && function.function.is_some() && function.function == load.function
+    };
+    let function = profile.functions.iter().find(is_its)?.time.value()?;
+    let (stall, each) = (load.stall.value()?, load.stall_each.value()?);
+    let turn = (function - stall) / stall * each;
+    let steps = load.latency.value()? / turn;
+    (turn > 0.0 && steps.is_finite()).then_some(steps)
 }
 
 impl Change {

@@ -22,6 +22,8 @@ pub struct Prefetched {
     pub address: u64,
     pub function: Option<String>,
     pub walk: Walk,
+    /// So many steps take as long as the load does, if that is known.
+    pub hides_it: Option<f64>,
 }
 
 /// How a load goes through memory.
@@ -49,13 +51,27 @@ pub(crate) fn forms(load: &Prefetched) -> Result<Vec<Form>, String> {
     let steps = if load.walk == Walk::Indexed { &INDEXED_STEPS[..] } else { &STEPS };
     let mut forms = Vec::new();
     let mut refused = None;
-    for &steps in steps {
+    for steps in likely_first(steps, load.hides_it) {
         match form(load, &file, &data, steps) {
             Ok(form) => forms.push(form),
             Err(why) => refused = refused.or(Some(why)),
         }
     }
     refused.filter(|_| forms.is_empty()).map_or(Ok(forms), Err)
+}
+
+/// The steps ahead that are nearest to what is known first: where runs are long, the last ones are
+/// not tried. Further ahead is better than too near, as the latency is that of an idle memory.
+fn likely_first(steps: &[i32], hides_it: Option<f64>) -> Vec<i32> {
+    let mut steps = steps.to_vec();
+    if let Some(known) = hides_it {
+        let off = |steps: i32| {
+            let ratio = (f64::from(steps) / known.max(1.0)).log2();
+            if ratio < 0.0 { -2.0 * ratio } else { ratio }
+        };
+        steps.sort_by(|&one, &other| off(one).total_cmp(&off(other)));
+    }
+    steps
 }
 
 fn form(load: &Prefetched, file: &BuiltFile, data: &[u8], steps: i32) -> Result<Form, String> {
@@ -166,4 +182,17 @@ pub(crate) fn start(settings: &[Setting], directory: &Path, program: &Program, s
 
 fn is_same(one: &Path, other: &Path) -> bool {
     fs::canonicalize(one).ok().is_some_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_that_hide_the_latency_are_tried_first() {
+        assert_eq!(likely_first(&INDEXED_STEPS, Some(24.0)), [32, 16, 64, 8]);
+        assert_eq!(likely_first(&STEPS, Some(0.3)), [4, 16, 64]);
+        assert_eq!(likely_first(&STEPS, Some(900.0)), [64, 16, 4]);
+        assert_eq!(likely_first(&STEPS, None), STEPS);
+    }
 }
