@@ -1,0 +1,5 @@
+set.seed(1)
+x <- sample.int(2000000L)
+y <- order(x)
+z <- match(sample.int(2000000L), x)
+cat(sum(as.numeric(x[y][z] %% 97)), length(unique(z)), "\n")
