@@ -11,8 +11,8 @@
 # --quick: the workloads that say so, poisoned. Identity twins are the same code with less in it.
 #
 # Modes: identity, poison, prefetch-all: the programs the workload names; libraries-identity,
-# libraries-poison, libraries-prefetch-all: also every shared library that they are linked with, the C library and the loader among them, for
-# all that runs meanwhile.
+# libraries-poison, libraries-prefetch-all: also every shared library that they are linked with, the
+# C library and the loader among them, for all that runs meanwhile.
 #
 # The rewritten files are mounted over the originals, in a mount namespace of the workload's own, so
 # that each program is found under its own path. A PID namespace ends whatever a workload leaves

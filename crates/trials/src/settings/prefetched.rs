@@ -22,7 +22,7 @@ pub struct Prefetched {
     pub address: u64,
     pub function: Option<String>,
     pub walk: Walk,
-    /// So many steps take as long as the load does, if that is known.
+    /// The number of steps that take as long as the load does, if that is known.
     pub hides_it: Option<f64>,
 }
 
