@@ -1,6 +1,7 @@
 //! `gleaner speed`: what makes a program faster without its source, by honest trials; kept for
 //! `gleaner run`.
 
+mod online;
 mod settings;
 mod summary;
 
@@ -33,7 +34,8 @@ use trials::{Asked, Found, Program, Served};
 /// the runs print is compared and not shown; files that they write stay.
 #[derive(Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Let all runs together take this long [default: 3min, or 15 runs where these take longer]
+    /// Let all runs together take this long [default: 3min, or 15 runs where these take longer; with
+    /// --online and --pid 10s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     budget: Option<Duration>,
 
@@ -49,6 +51,25 @@ pub(crate) struct SpeedArgs {
     /// CPU time for it; the server is asked to end (SIGTERM) after each
     #[arg(long, value_name = "CMD", value_parser = words)]
     load: Option<Words>,
+
+    /// Start the program once and switch prefetches on and off while it runs, for a server: what
+    /// does more work for its CPU time stays on; ends with the program. Goes by the last profile
+    /// that was taken of it, or --profile
+    #[arg(long, conflicts_with_all = ["with", "any_output", "load", "show", "forget"])]
+    online: bool,
+
+    /// The same in this process, which gleaner run has started by a recipe with prefetches
+    #[arg(long, value_name = "PID", conflicts_with_all = ["with", "any_output", "load", "show", "forget", "online", "command", "profile"])]
+    pid: Option<u32>,
+
+    /// With --online: the profile of the program [default: the last one of it with these arguments]
+    #[arg(long, value_name = "FILE", requires = "online")]
+    profile: Option<PathBuf>,
+
+    /// With --online or --pid: count work by a number that this command prints, which grows with
+    /// it [default: calls by which the program reads and writes]
+    #[arg(long, value_name = "CMD", value_parser = words)]
+    work: Option<Words>,
 
     /// Show what is kept of this program, or of all, and try nothing
     #[arg(long)]
@@ -67,7 +88,7 @@ pub(crate) struct SpeedArgs {
     output: Option<PathBuf>,
 
     /// The program, with its arguments
-    #[arg(value_name = "CMD", required_unless_present = "show", trailing_var_arg = true)]
+    #[arg(value_name = "CMD", required_unless_present_any = ["show", "pid"], trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -96,6 +117,12 @@ fn words(text: &str) -> Result<Words, String> {
 pub(crate) fn run(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
     if args.show {
         return show(args, console);
+    }
+    if let Some(process) = args.pid {
+        return online::attach(args, process, console);
+    }
+    if args.online {
+        return online::online(args, console);
     }
     let load = args.load.clone().map(|words| words.0).filter(|words| !words.is_empty());
     let program = Program { command: args.command.clone(), load };
@@ -127,10 +154,14 @@ pub(crate) fn run(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
     console.document(&document)?;
     written?;
     kept?;
-    Ok(match document.body.verdict {
+    Ok(exit_code(&document.body))
+}
+
+fn exit_code(recipe: &Recipe) -> Exit {
+    match recipe.verdict {
         Verdict::Faster | Verdict::LeaveIt { .. } => Exit::Done,
         Verdict::NotResolved { .. } => Exit::Inconclusive,
-    })
+    }
 }
 
 /// A profile of a server while it is under load.
@@ -180,7 +211,7 @@ fn recipe(program: &Program, file: BuiltFile, host: &Host, found: Found, took: D
     let load = program.load.iter().flatten().map(|word| records::text_of(word.as_ref())).collect();
     let processor = host.processor.name.get().cloned();
     Recipe {
-        program: TriedProgram { command, file, load },
+        program: TriedProgram { command, file, load, counted: None },
         processor: processor.unwrap_or_else(|| "an unknown processor".to_owned()),
         files: trials::files(&found.settings),
         verdict: found.verdict,

@@ -152,7 +152,7 @@ fn by_mode(args: &TwinArgs, data: &[u8], console: &Console) -> Result<Rewritten,
     let prefetches = match args.prefetch_all {
         Some(ahead) => ::twin::everywhere(data, i32::from(ahead))
             .map_err(|why| Refusal::wrong_use(args.binary.display().to_string(), why.to_string()))?,
-        None => args.prefetch.iter().map(|&(load, ahead)| (load, Ahead::Bytes(ahead))).collect(),
+        None => args.prefetch.iter().map(|&(load, ahead)| (load, vec![Ahead::Bytes(ahead)])).collect(),
     };
     let mode = if args.poison {
         Mode::Poison(VectorWidth::of_this_machine())

@@ -58,6 +58,11 @@ pub fn end(child: Child, limit: Duration) -> io::Result<Option<Ended>> {
 /// The CPU time so far of a process and of the processes below it, with those of their children
 /// that have ended and were waited for.
 pub fn cpu_time_of_tree(process: u32) -> Duration {
+    tree(process).into_iter().map(cpu_time_of).sum()
+}
+
+/// A process and those below it, itself first.
+pub fn tree(process: u32) -> Vec<u32> {
     let mut below = vec![process];
     let mut at = 0;
     let parents = parents();
@@ -65,7 +70,7 @@ pub fn cpu_time_of_tree(process: u32) -> Duration {
         below.extend(parents.iter().filter(|(_, parent)| *parent == one).map(|(child, _)| child));
         at += 1;
     }
-    below.into_iter().map(cpu_time_of).sum()
+    below
 }
 
 /// Each process with its parent.

@@ -71,6 +71,10 @@ pub struct TriedProgram {
     /// It is a server, and this command put it under load: times are its CPU time for one load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load: Vec<String>,
+    /// It was one process that went on, and this is how its work was counted: times are its CPU
+    /// time for the work of a tenth of a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<String>,
 }
 
 /// A file of one build.

@@ -74,6 +74,15 @@ pub fn all() -> Vec<Kept> {
     names.iter().filter_map(|name| find_in(&base, name.to_str()?)).collect()
 }
 
+/// The recipe that this file was written for.
+pub fn of_file(file: &Path) -> Option<Kept> {
+    let base = records::check_trusted_directory(&base()?).ok()?;
+    let name = file.strip_prefix(&base).ok()?.iter().next()?;
+    let directory = records::check_trusted_directory(&base.join(name)).ok()?;
+    let document: Document<Recipe> = records::read(&directory.join(RECORD)).ok()?;
+    Some(Kept { directory, document })
+}
+
 fn find_in(base: &Path, build: &str) -> Option<Kept> {
     if !is_name(build) {
         return None;

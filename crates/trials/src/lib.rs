@@ -14,6 +14,7 @@
 //! pairs        the ratio of the times, and how likely it is by chance
 //! tried        each change alone, at a number of pairs
 //! search       all changes within a budget, and the best of them together
+//! online       prefetches in a program that runs, on and off in turns
 //! ```
 //!
 //! To add a change: a variant in [`Change`], its forms, and where a profile proposes it, in
@@ -23,6 +24,7 @@
 mod built;
 mod change;
 mod left;
+mod online;
 mod pairs;
 mod program;
 mod run;
@@ -33,6 +35,7 @@ mod tried;
 
 pub use built::{built, is_as_built};
 pub use change::{Candidate, Change, candidates, proposed};
+pub use online::{Counted, Running, Switchable};
 pub use program::{Program, TrialError, input};
 pub use search::{Asked, Found, search};
 pub use served::Served;

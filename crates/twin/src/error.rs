@@ -30,4 +30,6 @@ pub enum TwinError {
     SectionNames,
     #[error("unwind table: {0}")]
     UnwindTable(&'static str),
+    #[error("what a rewritten file says of itself: {0}")]
+    Mapping(#[from] twin_format::FormatError),
 }

@@ -58,6 +58,7 @@ pub use error::TwinError;
 pub use image::liveness::Knowledge;
 pub use modes::mode::Mode;
 pub use modes::prefetch::{Ahead, Prefetches, everywhere};
+pub use modes::switches::{Switch, switches};
 pub use modes::width::VectorWidth;
 pub use report::{Coverage, Harvested, SiteRefusal};
 pub use rewrite::{PhaseObserver, Rewriter, Rewritten, rewrite};

@@ -21,7 +21,11 @@ pub(super) fn text(recipe: &Recipe, width: usize) -> String {
     if !recipe.compared.is_empty() && recipe.verdict == Verdict::Faster {
         let _ = writeln!(text, "  the same as without: {}", recipe.compared.join("; "));
     }
-    let _ = writeln!(text, "  {} runs in {}", recipe.runs, took(recipe.seconds));
+    let of = match &recipe.program.counted {
+        Some(counted) => format!("phases of one run, whose work was counted {counted},"),
+        None => "runs".to_owned(),
+    };
+    let _ = writeln!(text, "  {} {of} in {}", recipe.runs, took(recipe.seconds));
     let _ = writeln!(text, "  next: {}", next(recipe));
     text
 }
@@ -34,7 +38,7 @@ fn first_line(recipe: &Recipe) -> String {
         Verdict::Faster => format!(
             "{} {} by {number} of {of} changes, {}; {name} stays as it is",
             times(&recipe.faster),
-            if recipe.program.load.is_empty() { "as fast" } else { "the work per CPU second" },
+            if is_a_server(recipe) { "the work per CPU second" } else { "as fast" },
             memory(&recipe.memory)
         ),
         Verdict::LeaveIt { why } => format!("leave {name} as it is: {why}"),
@@ -44,6 +48,10 @@ fn first_line(recipe: &Recipe) -> String {
             format!("not resolved whether {name} can be faster{measured}: {why}")
         }
     }
+}
+
+fn is_a_server(recipe: &Recipe) -> bool {
+    !recipe.program.load.is_empty() || recipe.program.counted.is_some()
 }
 
 /// `1.12x [1.09, 1.15]`.

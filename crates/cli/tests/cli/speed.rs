@@ -145,3 +145,123 @@ fn a_program_that_was_moved_keeps_its_recipe() {
     let output = tried.gleaner(&["run", "--recipe", "recipe.json", "--", "./moved", "1000"]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), String::new()));
 }
+
+/// Answers requests of 16 KiB: for each key what a table of 128 MiB holds at its hash.
+const SERVER: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) uint64_t answer(const uint64_t *table, const uint32_t *keys, int number) {
+    uint64_t sum = 0;
+    for (int i = 0; i < number; i++) sum += table[keys[i] * 0x9e3779b97f4a7c15ul >> 40];
+    return sum;
+}
+int main(int argc, char **argv) {
+    static uint32_t keys[4096];
+    uint64_t *table = malloc(8ul << 24), sum = 0;
+    for (uint64_t i = 0; i < 1ul << 24; i++) table[i] = i * 7;
+    for (long left = atol(argv[1]); left > 0; left--) {
+        if (read(0, keys, sizeof keys) != sizeof keys) lseek(0, 0, SEEK_SET);
+        sum += answer(table, keys, 4096);
+        if (write(1, &sum, 8) != 8) return 1;
+    }
+    return 3;
+}
+"#;
+
+impl Tried {
+    /// A server, its requests, and a profile of it.
+    fn server() -> Self {
+        let tried = Self::of(SERVER);
+        let mut x = 1u64;
+        let mut requests = Vec::new();
+        for _ in 0..64 << 10 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            requests.extend(x.to_le_bytes());
+        }
+        fs::write(tried.place.at("requests"), requests).unwrap();
+        let profile = ["profile", "-q", "--no-allocations", "-o", "profile.json", "--", "./p", "5000"];
+        let output = tried.serving(&profile).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "it ends with 3: {}", text(&output.stderr));
+        tried
+    }
+
+    fn serving(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command.stdin(fs::File::open(self.place.at("requests")).unwrap());
+        command
+    }
+}
+
+#[test]
+fn prefetches_are_switched_while_a_server_runs() {
+    let tried = Tried::server();
+    let requests = fs::File::open(tried.place.at("requests")).unwrap();
+    let alone = tried.place.command("./p").arg("30000").stdin(requests).output().unwrap();
+    let online = ["speed", "--online", "--budget", "4s", "--profile", "profile.json", "-o", "recipe.json"];
+    let with = tried.serving(&[&online[..], &["--", "./p", "30000"]].concat()).output().unwrap();
+    let said = text(&with.stderr);
+    assert_eq!(with.status.code(), Some(3), "as the program ends: {said}");
+    assert!(alone.stdout == with.stdout, "it answers the same: {said}");
+    let document: Document<Recipe> = records::read(&tried.place.at("recipe.json")).unwrap();
+    let recipe = document.body;
+    assert!(said.contains("phases of one run") && recipe.program.counted.is_some(), "{said}");
+    let tried_forms = recipe.tried.iter().filter(|one| one.says.contains("answer")).count();
+    assert!(tried_forms > 0 && recipe.runs > 10, "{recipe:#?}");
+    if recipe.verdict == Verdict::Faster {
+        assert!(matches!(recipe.settings[..], [Setting::Prefetch(_)]), "{recipe:#?}");
+    }
+}
+
+#[test]
+fn what_gleaner_run_started_is_switched_by_its_number() {
+    use std::process::Stdio;
+    let tried = Tried::server();
+    let online = ["speed", "--online", "--budget", "3s", "--profile", "profile.json", "-o", "recipe.json"];
+    tried.serving(&[&online[..], &["--", "./p", "20000"]].concat()).output().unwrap();
+    // A prefetch, whatever this machine says of it.
+    let profile: Document<records::profile::Profile> =
+        records::read(&tried.place.at("profile.json")).unwrap();
+    let load = profile.body.loads.iter().find(|load| load.function.as_deref() == Some("answer")).unwrap();
+    let mut document: Document<Recipe> = records::read(&tried.place.at("recipe.json")).unwrap();
+    document.body.settings = vec![Setting::Prefetch(records::recipe::PrefetchedLoad {
+        file: document.body.program.file.clone(),
+        address: load.address,
+        function: None,
+        ahead: records::recipe::Ahead::Steps(16),
+    })];
+    document.body.verdict = Verdict::Faster;
+    fs::write(tried.place.at("recipe.json"), document.to_json()).unwrap();
+    let mut server = tried.serving(&["run", "--recipe", "recipe.json", "--", "./p", "2000000000"]);
+    let mut server = server.stdout(Stdio::null()).spawn().unwrap();
+    let process = server.id().to_string();
+    // It writes the file that it executes first.
+    let is_there =
+        || fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|exe| exe.ends_with("rewritten-0/p"));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_there() && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let by_number = tried.gleaner(&["speed", "--pid", &process, "--budget", "4s"]);
+    let said = text(&by_number.stderr);
+    let still_runs = server.try_wait().unwrap().is_none();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(still_runs && matches!(by_number.status.code(), Some(0 | 5)), "{said}");
+    assert!(said.contains("phases of one run") && said.contains("in this process"), "{said}");
+    let other = tried.gleaner(&["speed", "--pid", &std::process::id().to_string()]);
+    let said = text(&other.stderr);
+    assert!(other.status.code() == Some(2) && said.contains("gleaner run did not start it"), "{said}");
+}
+
+#[test]
+fn online_needs_a_profile_and_a_prefetch() {
+    let tried = Tried::of("int main(void) { volatile long n = 0; while (n < 300000000) n++; return 0; }");
+    let refused = tried.gleaner(&["speed", "--online", "--", "./p"]);
+    assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains("no profile of it"));
+    tried.gleaner(&["profile", "-q", "--", "./p"]);
+    let refused = tried.gleaner(&["speed", "--online", "--", "./p"]);
+    let said = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("no prefetch to switch"), "{said}");
+}

@@ -28,7 +28,7 @@ fn a_prefetch_is_all_that_a_prefetch_twin_may_hold() {
     let [load] = at(&original, LOAD)[..] else { panic!("one load") };
     let module = image::Module::analyse(&original, None).expect("an ELF file");
     let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
-    let wanted: twin::Prefetches = [(address, twin::Ahead::Bytes(0x1000))].into();
+    let wanted: twin::Prefetches = [(address, vec![twin::Ahead::Bytes(0x1000)])].into();
     let rewritten = twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten").bytes;
     check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
     let [place] = at(&rewritten, PREFETCH)[..] else { panic!("one prefetch") };
@@ -85,7 +85,7 @@ fn the_index_of_later_is_read_in_the_page_of_now() {
     let module = image::Module::analyse(&original, None).expect("an ELF file");
     let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
     let rewritten = |steps| {
-        let wanted: twin::Prefetches = [(address, twin::Ahead::Steps(steps))].into();
+        let wanted: twin::Prefetches = [(address, vec![twin::Ahead::Steps(steps)])].into();
         twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten")
     };
     let right = rewritten(16).bytes;
@@ -123,7 +123,40 @@ fn flags_that_live_are_left_alone() {
     let [load] = at(&original, &[0x48, 0x13, 0x0c, 0xd7])[..] else { panic!("one load") };
     let module = image::Module::analyse(&original, None).expect("an ELF file");
     let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
-    let wanted: twin::Prefetches = [(address, twin::Ahead::Steps(16))].into();
+    let wanted: twin::Prefetches = [(address, vec![twin::Ahead::Steps(16)])].into();
     let rewritten = twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten");
     assert_eq!(rewritten.coverage.inserted_bytes, 0);
+}
+
+#[test]
+fn each_prefetch_has_a_byte_that_switches_it() {
+    use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
+    use twin::Ahead::{Bytes, Steps};
+    for (source, load, forms, off) in [
+        (SOURCE, LOAD, vec![Bytes(-0x1000), Bytes(64)], 2),
+        (INDEXED, INDEXED_LOAD, vec![Steps(8), Steps(2000), Steps(32)], 2),
+    ] {
+        let original = assembled(source);
+        let [load] = at(&original, load)[..] else { panic!("one load") };
+        let module = image::Module::analyse(&original, None).expect("an ELF file");
+        let address = module.image.address_of(units::FileOffset(load as u64)).expect("loaded").0;
+        let wanted: twin::Prefetches = [(address, forms.clone())].into();
+        let mut rewritten =
+            twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten").bytes;
+        check(&original, &rewritten).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let switches = twin::switches(&original, &rewritten, &wanted).expect("readable");
+        let told: Vec<_> = switches.iter().map(|one| one.ahead).collect();
+        let possible: Vec<_> = forms.into_iter().filter(|&one| one != Steps(2000)).collect();
+        assert_eq!((told, switches.len()), (possible, off));
+        for one in switches {
+            let at = one.offset as usize;
+            assert_eq!(rewritten[at], one.on);
+            rewritten[at] = one.off;
+            let begin = if one.off == 0xeb { at } else { at - 1 };
+            let now = Decoder::new(64, &rewritten[begin..begin + 15], DecoderOptions::NONE).decode();
+            let is_off = matches!(now.mnemonic(), Mnemonic::Nop | Mnemonic::Reservednop)
+                || now.flow_control() == FlowControl::UnconditionalBranch;
+            assert!(is_off, "{now}");
+        }
+    }
 }

@@ -18,6 +18,8 @@ mod screen;
 #[cfg(test)]
 mod simulated;
 
+pub(crate) use combine::pair;
+
 use crate::change::Candidate;
 use crate::program::{Program, TrialError};
 use crate::settings::form::Form;
@@ -200,7 +202,8 @@ pub(crate) fn found(
 /// Why the program is best left as it is, by two runs of it.
 fn as_it_is_why(runs: &[Outcome], runner: &dyn Runner, asked: &Asked) -> Option<String> {
     let least = |of: fn(&Outcome) -> f64| runs.iter().map(of).fold(f64::INFINITY, f64::min);
-    let (took, cpu) = (least(|run| run.seconds), least(|run| run.cpu_seconds));
+    let (seconds, cpu) = (least(|run| run.seconds), least(|run| run.cpu_seconds));
+    let took = least(|run| run.took);
     if let Some(why) = runs.iter().find_map(|run| run.wrong.clone()) {
         return Some(format!("as it is, {why}"));
     }
@@ -210,8 +213,9 @@ fn as_it_is_why(runs: &[Outcome], runner: &dyn Runner, asked: &Asked) -> Option<
     if took < SHORTEST_RUN {
         return Some(format!("a run takes {:.0} ms: most of that is starting it", 1e3 * took));
     }
-    (cpu < LEAST_RUNNING * took).then(|| {
-        format!("it runs for {:.0}% of its time and waits for something else than memory", 100.0 * cpu / took)
+    (cpu < LEAST_RUNNING * seconds).then(|| {
+        let running = 100.0 * cpu / seconds;
+        format!("it runs for {running:.0}% of its time and waits for something else than memory")
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::prepared::Start;
 use crate::built::{built, is_as_built};
+use crate::online::SwitchedFile;
 use crate::program::Program;
 use crate::settings::form::Form;
 use image::{Image, libraries};
@@ -49,15 +50,38 @@ pub(crate) fn forms(load: &Prefetched) -> Result<Vec<Form>, String> {
     }
     let data = fs::read(path).map_err(|e| format!("{}: {}", load.module, records::plain(&e)))?;
     let steps = if load.walk == Walk::Indexed { &INDEXED_STEPS[..] } else { &STEPS };
-    let mut forms = Vec::new();
-    let mut refused = None;
-    for steps in likely_first(steps, load.hides_it) {
-        match form(load, &file, &data, steps) {
-            Ok(form) => forms.push(form),
-            Err(why) => refused = refused.or(Some(why)),
-        }
+    let asked: Vec<(Ahead, String)> =
+        likely_first(steps, load.hides_it).into_iter().filter_map(|steps| ahead(load.walk, steps)).collect();
+    let wanted: Prefetches =
+        [(load.address, asked.iter().map(|(ahead, _)| of_twin(*ahead)).collect())].into();
+    let all = twin::rewrite(&data, None, Mode::Prefetch(&wanted)).map_err(|e| e.to_string())?;
+    if all.coverage.functions_twinned == 0 {
+        return Err("its function cannot be rewritten".to_owned());
     }
-    refused.filter(|_| forms.is_empty()).map_or(Ok(forms), Err)
+    let possible = twin::switches(&data, &all.bytes, &wanted).map_err(|e| e.to_string())?;
+    let form = |(ahead, says): (Ahead, String)| {
+        let is_possible = possible.iter().any(|one| one.ahead == of_twin(ahead));
+        let function = load.function.clone();
+        let load = PrefetchedLoad { file: file.clone(), address: load.address, function, ahead };
+        is_possible.then(|| Form::new(&says, vec![Setting::Prefetch(load)]))
+    };
+    let forms: Vec<Form> = asked.into_iter().filter_map(form).collect();
+    let why = match load.walk {
+        Walk::Steps(_) => "registers alone do not give its address",
+        Walk::Indexed => "no load near it reads its index in steps, where registers are free",
+    };
+    if forms.is_empty() { Err(why.to_owned()) } else { Ok(forms) }
+}
+
+/// So far ahead; none where that is out of reach.
+fn ahead(walk: Walk, steps: i32) -> Option<(Ahead, String)> {
+    Some(match walk {
+        Walk::Steps(step) => {
+            let bytes = i32::try_from(step.saturating_mul(i64::from(steps))).ok()?;
+            (Ahead::Bytes(bytes), format!("{steps} steps of {step} bytes ahead"))
+        }
+        Walk::Indexed => (Ahead::Steps(steps), format!("{steps} steps of its index ahead")),
+    })
 }
 
 /// The steps ahead that are nearest to what is known first: where runs are long, the last ones are
@@ -74,35 +98,6 @@ fn likely_first(steps: &[i32], hides_it: Option<f64>) -> Vec<i32> {
     steps
 }
 
-fn form(load: &Prefetched, file: &BuiltFile, data: &[u8], steps: i32) -> Result<Form, String> {
-    let (ahead, says) = match load.walk {
-        Walk::Steps(step) => {
-            let bytes = i32::try_from(step.saturating_mul(i64::from(steps)))
-                .map_err(|_| "the steps are too far apart".to_owned())?;
-            (Ahead::Bytes(bytes), format!("{steps} steps of {step} bytes ahead"))
-        }
-        Walk::Indexed => (Ahead::Steps(steps), format!("{steps} steps of its index ahead")),
-    };
-    let wanted: Prefetches = [(load.address, of_twin(ahead))].into();
-    let is_possible = twin::rewrite(data, None, Mode::Prefetch(&wanted)).map_err(|e| e.to_string())?;
-    if is_possible.coverage.functions_twinned == 0 {
-        return Err("its function cannot be rewritten".to_owned());
-    }
-    if is_possible.coverage.inserted_bytes == 0 {
-        return Err(match load.walk {
-            Walk::Steps(_) => "registers alone do not give its address".to_owned(),
-            Walk::Indexed => "no load near it reads its index in steps, where registers are free".to_owned(),
-        });
-    }
-    let setting = Setting::Prefetch(PrefetchedLoad {
-        file: file.clone(),
-        address: load.address,
-        function: load.function.clone(),
-        ahead,
-    });
-    Ok(Form::new(&says, vec![setting]))
-}
-
 fn of_twin(ahead: Ahead) -> twin::Ahead {
     match ahead {
         Ahead::Bytes(bytes) => twin::Ahead::Bytes(bytes),
@@ -116,7 +111,7 @@ fn by_file(settings: &[Setting]) -> BTreeMap<&str, (&BuiltFile, Prefetches)> {
     for setting in settings {
         if let Setting::Prefetch(load) = setting {
             let (_, wanted) = files.entry(&load.file.path).or_insert_with(|| (&load.file, Prefetches::new()));
-            wanted.insert(load.address, of_twin(load.ahead));
+            wanted.entry(load.address).or_default().push(of_twin(load.ahead));
         }
     }
     files
@@ -164,6 +159,21 @@ pub(crate) fn write(settings: &[Setting], directory: &Path) -> Result<(), String
         written().map_err(|e| failed(&place, &e))?;
     }
     Ok(())
+}
+
+/// The switches of all of these in the files that were written into this directory.
+pub(crate) fn switches(settings: &[Setting], directory: &Path) -> Result<Vec<SwitchedFile>, String> {
+    let of = |(number, (file, wanted)): (usize, &(&BuiltFile, Prefetches))| {
+        let path = records::path_of(&file.path);
+        let place = place(directory, number, &path);
+        let read =
+            |path: &Path| fs::read(path).map_err(|e| format!("{}: {}", path.display(), records::plain(&e)));
+        let switches = twin::switches(&read(&path)?, &read(&place)?, wanted).map_err(|e| e.to_string())?;
+        // The kernel tells paths without links.
+        let place = place.canonicalize().unwrap_or(place);
+        Ok(SwitchedFile { place, path: file.path.clone(), switches })
+    };
+    by_file(settings).values().enumerate().map(of).collect()
 }
 
 pub(crate) fn start(settings: &[Setting], directory: &Path, program: &Program, start: &mut Start) {

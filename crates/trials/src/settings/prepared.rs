@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a program is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,14 @@ pub(crate) struct Prepared {
     /// Where the preloaded library says what it has done, if there is one.
     pub page: Option<Page>,
     /// Files that are there for as long as this is.
-    #[expect(dead_code, reason = "it is dropped with this")]
     pub files: Option<tempfile::TempDir>,
+}
+
+impl Prepared {
+    /// Where they are.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.files.as_ref().map(tempfile::TempDir::path)
+    }
 }
 
 impl Start {

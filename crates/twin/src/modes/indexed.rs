@@ -37,7 +37,7 @@ pub(crate) struct Indexed {
     /// The number of the index load among the instructions of its unit.
     pub(crate) index_load: usize,
     /// What it moves by each time, in bytes.
-    step: i64,
+    pub(crate) step: i64,
     /// The instructions by which the address is made, in their order, and the register that each
     /// takes its value from and leaves it in.
     made: Vec<(usize, Register, Register)>,

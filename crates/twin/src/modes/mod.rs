@@ -5,5 +5,6 @@ pub(crate) mod indexed;
 pub(crate) mod mode;
 pub(crate) mod poison;
 pub(crate) mod prefetch;
+pub(crate) mod switches;
 pub(crate) mod trace;
 pub(crate) mod width;

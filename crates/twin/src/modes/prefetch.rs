@@ -19,8 +19,8 @@ use image::code::regs::RegSet;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-/// By the address of a load in the module: how far ahead.
-pub type Prefetches = BTreeMap<u64, Ahead>;
+/// By the address of a load in the module: how far ahead, and perhaps several prefetches of it.
+pub type Prefetches = BTreeMap<u64, Vec<Ahead>>;
 
 /// How far ahead of a load its data is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,10 @@ pub fn everywhere(data: &[u8], ahead: i32) -> Result<Prefetches, TwinError> {
     let of_unit = |unit: usize| {
         let all: Vec<Instruction> = module.instructions(unit).collect();
         let one = |at: usize| match indexed::indexed(&all, at) {
-            Some(_) => Some((all[at].ip(), Ahead::Steps(ahead))),
-            None => prefetch(&all[at], LINE * ahead).map(|_| (all[at].ip(), Ahead::Bytes(LINE * ahead))),
+            Some(_) => Some((all[at].ip(), vec![Ahead::Steps(ahead)])),
+            None => {
+                prefetch(&all[at], LINE * ahead).map(|_| (all[at].ip(), vec![Ahead::Bytes(LINE * ahead)]))
+            }
         };
         (0..all.len()).filter_map(one).collect::<Vec<_>>()
     };
@@ -56,7 +58,7 @@ const LINE: i32 = 64;
 
 /// Whether liveness has to be known.
 pub(crate) fn minds_registers(wanted: &Prefetches) -> bool {
-    wanted.values().any(|ahead| matches!(ahead, Ahead::Steps(_)))
+    wanted.values().flatten().any(|ahead| matches!(ahead, Ahead::Steps(_)))
 }
 
 /// What is put into one unit, of whose instructions this is live before each, if it is known.
@@ -74,16 +76,17 @@ pub(crate) fn unit(
     let all: Vec<Instruction> = module.instructions(unit).collect();
     let mut code: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
     for (at, load) in all.iter().enumerate() {
-        let found = match wanted.get(&load.ip()) {
-            Some(&Ahead::Bytes(ahead)) => prefetch(load, ahead).map(|code| (at, code)),
-            Some(&Ahead::Steps(steps)) => indexed::indexed(&all, at).and_then(|indexed| {
-                let live = *live?.get(indexed.index_load)?;
-                Some((indexed.index_load, indexed.code(&all, load, live, steps)?))
-            }),
-            None => None,
-        };
-        if let Some((at, found)) = found {
-            code.entry(at).or_default().extend(found);
+        for &ahead in wanted.get(&load.ip()).into_iter().flatten() {
+            let found = match ahead {
+                Ahead::Bytes(ahead) => prefetch(load, ahead).map(|code| (at, code)),
+                Ahead::Steps(steps) => indexed::indexed(&all, at).and_then(|indexed| {
+                    let live = *live?.get(indexed.index_load)?;
+                    Some((indexed.index_load, indexed.code(&all, load, live, steps)?))
+                }),
+            };
+            if let Some((at, found)) = found {
+                code.entry(at).or_default().extend(found);
+            }
         }
     }
     for at in 0..all.len() {
