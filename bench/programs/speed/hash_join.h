@@ -26,20 +26,20 @@ __attribute__((noinline)) static uint64_t probe(const struct bucket *table, cons
 }
 
 int main(int argc, char **argv) {
-    size_t buckets = entries(argc, argv, SLOTS == 2 ? 25 : 23), number = 1 << 24;
+    size_t buckets = entries(argc, argv, SLOTS == 2 ? 25 : 23), number = 1 << 22;
     struct bucket *table = memory(buckets * sizeof *table);
     uint32_t *keys = memory((number + 64) * 4);
     memset(table, 0, buckets * sizeof *table);
-    for (size_t i = 0; i < buckets * SLOTS / 2; i++) {
+    for (size_t i = 0; i < number; i++) {
         uint32_t key = random_number() | 1;
         struct bucket *bucket = &table[hash(key) & (buckets - 1)];
         int slot = random_number() % SLOTS;
         bucket->keys[slot] = key;
         bucket->values[slot] = (uint32_t)i;
-        if (i < number) keys[i] = key;
+        keys[i] = key;
     }
-    for (size_t i = buckets * SLOTS / 2; i < number + 64; i++) keys[i] = random_number();
+    for (size_t i = number; i < number + 64; i++) keys[i] = random_number();
     uint64_t sum = 0;
-    for (int round = 0; round < 3; round++) sum += probe(table, keys, number, buckets - 1);
+    for (int round = 0; round < 6; round++) sum += probe(table, keys, number, buckets - 1);
     printf("%lu\n", sum);
 }

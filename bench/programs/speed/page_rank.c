@@ -15,7 +15,7 @@ __attribute__((noinline)) static void iterate(const struct graph *g, const float
 }
 
 int main(int argc, char **argv) {
-    struct graph g = graph(entries(argc, argv, 23), 8);
+    struct graph g = graph(entries(argc, argv, 24), 2);
     float *rank = memory(g.nodes * 4), *next = memory(g.nodes * 4);
     for (size_t i = 0; i < g.nodes; i++) rank[i] = (float)(i % 3);
     for (int round = 0; round < 4; round++) {

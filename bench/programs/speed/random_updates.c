@@ -12,7 +12,7 @@ __attribute__((noinline)) static void update(uint64_t *table, const uint64_t *ba
 
 int main(int argc, char **argv) {
     enum { BATCH = 4096 };
-    size_t size = entries(argc, argv, 27);
+    size_t size = entries(argc, argv, 26);
     uint64_t *table = memory(size * 8), batch[BATCH + 64];
     for (size_t i = 0; i < size; i++) table[i] = i;
     for (int round = 0; round < 12000; round++) {

@@ -21,13 +21,13 @@ __attribute__((noinline)) static size_t relax(const struct graph *g, uint32_t *d
 }
 
 int main(int argc, char **argv) {
-    struct graph g = graph(entries(argc, argv, 22), 8);
+    struct graph g = graph(entries(argc, argv, 23), 4);
     uint32_t *distance = memory(g.nodes * 4);
     uint8_t *weights = memory(g.edges + 64);
     for (size_t i = 0; i < g.edges + 64; i++) weights[i] = 1 + random_number() % 100;
-    memset(distance, 0xff, g.nodes * 4);
-    distance[0] = 0;
+    // From many sources at once, each with a start of its own.
+    for (size_t i = 0; i < g.nodes; i++) distance[i] = (uint32_t)(i % 1000);
     uint64_t sum = 0;
-    for (size_t changed = 1; changed;) sum = sum * 31 + (changed = relax(&g, distance, weights));
+    for (int round = 0; round < 6; round++) sum = sum * 31 + relax(&g, distance, weights);
     printf("%lu\n", sum);
 }

@@ -16,7 +16,7 @@ __attribute__((noinline)) static void multiply(double *out, const uint32_t *colu
 }
 
 int main(int argc, char **argv) {
-    size_t width = entries(argc, argv, 26), rows = 1 << 20;
+    size_t width = entries(argc, argv, 26), rows = 1 << 18;
     uint32_t *columns = memory((rows * 16 + 64) * 4);
     double *values = memory((rows * 16 + 64) * 8), *in = memory(width * 8), *out = memory(rows * 8);
     for (size_t i = 0; i < rows * 16 + 64; i++) {
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < width; i++) in[i] = (double)(i % 13);
     double sum = 0;
-    for (int round = 0; round < 8; round++) {
+    for (int round = 0; round < 24; round++) {
         multiply(out, columns, values, in, rows);
         sum += out[round * 977];
     }

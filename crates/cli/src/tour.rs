@@ -45,6 +45,10 @@ struct Tour<'a> {
     machine: Option<Machine>,
     /// Time of one of the program's loads, where each waits for the one before.
     predicted: Option<Quantity>,
+    /// How often as fast a change without source made the program, where one did.
+    faster: Option<f64>,
+    /// How many times as much a CPU did with others in the program's waits, where that paid.
+    harvested: Option<f64>,
 }
 
 /// What a step found.
@@ -88,7 +92,15 @@ pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
     crate::limits::look_for_waiting()?;
     let began = Instant::now();
     let place = Place::new(&args.directory)?;
-    let mut tour = Tour { place, console, stop: Stop::on_signals(), machine: None, predicted: None };
+    let mut tour = Tour {
+        place,
+        console,
+        stop: Stop::on_signals(),
+        machine: None,
+        predicted: None,
+        faster: None,
+        harvested: None,
+    };
     console.text(&tell::beginning(&PROGRAM, console.width()))?;
     let steps: [Step; 5] = [
         ("How long does memory take on this machine?", machine::command(), machine::measured),
@@ -126,7 +138,7 @@ pub(crate) fn run(args: &TourArgs, console: &Console) -> anyhow::Result<Exit> {
         interrupted,
         program: PROGRAM.map(str::to_owned).to_vec(),
         steps: told,
-        next: next_steps(),
+        next: next_steps(tour.faster, tour.harvested),
     });
     crate::save::record(&tour.place.at(place::STORY), &record)?;
     let page = written(&tour.place, &record)?;
@@ -173,24 +185,51 @@ fn written(place: &Place, story: &Document<records::tour::Tour>) -> anyhow::Resu
     Ok(page)
 }
 
-fn next_steps() -> Vec<NextStep> {
+/// What gained more here comes first.
+fn next_steps(faster: Option<f64>, harvested: Option<f64>) -> Vec<NextStep> {
     let next = |command: &str, what_for: &str| NextStep {
         command: command.to_owned(),
         what_for: what_for.to_owned(),
     };
-    vec![
+    let speed = next(
+        "gleaner speed -- PROGRAM",
+        "what makes your program faster without its source, proven by runs and kept for 'gleaner run'",
+    );
+    let harvest = next(
+        "gleaner harvest --scavenger 'OTHER' -- PROGRAM",
+        "run another program in its waits; profile first, and give the record by --profile",
+    );
+    let mut all = vec![
         next("gleaner doctor", "what works on this host, and what would help where something does not"),
         next(
-            "gleaner profile --try -- PROGRAM",
-            "which loads your program waits for, and whether simple changes help",
+            "gleaner profile -- PROGRAM",
+            "which loads your program waits for, which data, and what would help",
         ),
-        next(
-            "gleaner harvest --scavenger 'OTHER' -- PROGRAM",
-            "run another program in its waits; profile first, and give the record by --profile",
-        ),
-        next(
-            "gleaner measure",
-            "this machine in full, in six minutes; all verbs use the record from then on",
-        ),
-    ]
+    ];
+    if harvested.unwrap_or(1.0) > faster.unwrap_or(1.0) {
+        all.extend([harvest, speed]);
+    } else {
+        all.extend([speed, harvest]);
+    }
+    all.push(next(
+        "gleaner measure",
+        "this machine in full, in six minutes; all verbs use the record from then on",
+    ));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gained_more_here_comes_first() {
+        let third = |faster, harvested| {
+            let command = next_steps(faster, harvested)[2].command.clone();
+            command.split(' ').nth(1).map(str::to_owned).unwrap()
+        };
+        assert_eq!(third(Some(1.3), Some(1.8)), "harvest");
+        assert_eq!(third(Some(1.3), Some(1.1)), "speed");
+        assert_eq!(third(None, None), "speed");
+    }
 }

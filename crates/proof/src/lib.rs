@@ -205,7 +205,7 @@ pub use rule::{Rule, Violation, ViolationPlace};
 /// What a proof is by, and the version of this checker: one more wherever it may find otherwise
 /// than before.
 pub const RULES: &str = "R1 to R18 and R21";
-pub const VERSION: u32 = 36;
+pub const VERSION: u32 = 37;
 
 /// What was looked at, when nothing was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

@@ -52,8 +52,10 @@ impl Recipe {
             }
         };
         for setting in &mut self.settings {
-            if let Setting::Prefetch(load) = setting {
-                moved(&mut load.file);
+            match setting {
+                Setting::Prefetch(load) => moved(&mut load.file),
+                Setting::WithoutPrefetches { file, .. } => moved(file),
+                _ => {}
             }
         }
         self.files.iter_mut().for_each(moved);
@@ -106,6 +108,14 @@ pub enum Verdict {
 pub enum Setting {
     /// A prefetch ahead of one load, in a rewritten copy of its file.
     Prefetch(PrefetchedLoad),
+    /// The program's own prefetches at these addresses are left out, in a rewritten copy of its
+    /// file.
+    WithoutPrefetches {
+        file: BuiltFile,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<String>,
+        addresses: Vec<u64>,
+    },
     /// glibc's `malloc` asks for huge pages.
     MallocOnHugePages,
     /// What the program maps itself lies on huge pages, up to this size at once.

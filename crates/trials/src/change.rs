@@ -3,6 +3,7 @@
 use crate::settings::form::Form;
 use crate::settings::huge::{self, HugePages};
 use crate::settings::own_lines::{self, Aligned};
+use crate::settings::own_prefetches::{self, OwnPrefetches};
 use crate::settings::placed::{self, Cpus};
 use crate::settings::prefetched::{self, Prefetched, Walk};
 use crate::settings::{allocators, tunables};
@@ -23,6 +24,8 @@ pub enum Change {
     /// A prefetch ahead of a load whose addresses are a fixed step apart, or indexed by a load of
     /// which that is so.
     Prefetch(Prefetched),
+    /// Prefetches that the program has by itself are left out.
+    OwnPrefetches(OwnPrefetches),
     /// Cache lines of their own for what a site allocates.
     Align(Aligned),
     /// Threads on CPUs that are near to one another.
@@ -56,6 +59,8 @@ const LEAST_STRIDE: i64 = 128;
 /// Time in `malloc` and its relatives, and in page faults, from which another way to get memory
 /// could make a program faster by as much as is kept.
 const LEAST_ALLOCATING: f64 = 0.03;
+/// Of a function's time, what its own prefetches might cost.
+const COULD_COST: f64 = 0.1;
 /// Code of less than this fills few of the entries that the TLB has for it.
 const LEAST_CODE: u64 = 2 << 20;
 
@@ -72,6 +77,10 @@ pub fn candidates(profile: &Profile, host: &Host) -> Vec<Candidate> {
         if !installed.is_empty() {
             all.push(Candidate { change: Change::Allocators(installed), could_save: allocating });
         }
+    }
+    for own in own_prefetches::proposed(profile) {
+        let could_save = COULD_COST * own.share;
+        all.push(Candidate { change: Change::OwnPrefetches(own), could_save });
     }
     if has_much_code(profile) {
         let could_save = share(&profile.summary.computing);
@@ -203,7 +212,7 @@ impl Change {
             Self::HugePages(_) | Self::HugeCode(_) | Self::KeptMemory | Self::Allocators(_) => {
                 FindingKind::HugePages
             }
-            Self::Prefetch(_) => FindingKind::Prefetch,
+            Self::Prefetch(_) | Self::OwnPrefetches(_) => FindingKind::Prefetch,
             Self::Align(_) => FindingKind::Pad,
             Self::Cpus(_) | Self::Nodes(_) => FindingKind::Placement,
             Self::Variant { kind, .. } => *kind,
@@ -224,7 +233,14 @@ impl Change {
             Self::Allocators(_) => "another allocator".to_owned(),
             Self::Prefetch(load) => {
                 let function = load.function.as_deref().unwrap_or("?");
-                format!("a prefetch ahead of the load at {:#x} in {function}", load.address)
+                let own = match own_prefetches::ahead_of(Path::new(&load.module), load.address) {
+                    Some(bytes) => format!(" (its own, {bytes} bytes ahead, comes too late)"),
+                    None => String::new(),
+                };
+                format!("a prefetch ahead of the load at {:#x} in {function}{own}", load.address)
+            }
+            Self::OwnPrefetches(own) => {
+                format!("the program's own prefetches in {}", own.function.as_deref().unwrap_or("?"))
             }
             Self::Align(site) => format!("cache lines of their own for {}", site.object),
             Self::Cpus(_) => "threads on CPUs near to one another".to_owned(),
@@ -239,6 +255,7 @@ impl Change {
             Self::HugePages(huge) => huge::forms(*huge),
             Self::HugeCode(huge) => huge::for_code(*huge),
             Self::Prefetch(load) => prefetched::forms(load),
+            Self::OwnPrefetches(own) => Ok(own_prefetches::forms(own)),
             Self::Align(site) => own_lines::forms(site),
             Self::Cpus(forms) => Ok(placed::on_cpus(forms)),
             Self::Nodes(nodes) => Ok(placed::over_nodes(*nodes)),

@@ -41,6 +41,7 @@ pub use search::{Asked, Found, search};
 pub use served::Served;
 pub use settings::huge::HugePages;
 pub use settings::own_lines::Aligned;
+pub use settings::own_prefetches::OwnPrefetches;
 pub use settings::placed::Cpus;
 pub use settings::prefetched::{Prefetched, Walk};
 pub use settings::prepared::Start;

@@ -57,7 +57,7 @@ mod yields;
 pub use error::TwinError;
 pub use image::liveness::Knowledge;
 pub use modes::mode::Mode;
-pub use modes::prefetch::{Ahead, Prefetches, everywhere};
+pub use modes::prefetch::{Ahead, Prefetches, everywhere, own_ahead, own_prefetches};
 pub use modes::switches::{Switch, switches};
 pub use modes::width::VectorWidth;
 pub use report::{Coverage, Harvested, SiteRefusal};

@@ -40,12 +40,16 @@ pub(super) fn tried(tour: &mut Tour<'_>) -> Found {
     if let TrialOutcome::NotTried { why } | TrialOutcome::Failed { why } = &grown.outcome {
         return Err(NotRun::because(why.clone()));
     }
+    tour.faster = huge.faster.value().filter(|_| huge.outcome == TrialOutcome::Faster);
     let says = vec![
         "Its table still has the slots it began with, and eight customers share one. So each look-up goes from customer to \
          customer, and each of them says where the next one is. The fix lets the table grow with the customers."
             .to_owned(),
         format!("{} The answer is {}.", judged(grown, "With it the program was"), same(grown)),
-        format!("Without touching the program: {}", judged(huge, "with huge pages for its memory it was")),
+        format!(
+            "Without touching the program: {} 'gleaner speed -- PROGRAM' searches for such changes, and keeps what gains.",
+            judged(huge, "with huge pages for its memory it was")
+        ),
     ];
     let mut figures = vec![figure("as it is", &grown.without), figure("grown table", &grown.with)];
     if huge.with.value().is_some() {

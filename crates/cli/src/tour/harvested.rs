@@ -44,6 +44,7 @@ pub(super) fn harvested(tour: &mut Tour<'_>) -> Found {
     progress.finish();
     let Some(run) = record else { return Err(NotRun::because("it was stopped")) };
     let found = HarvestFigures::of(&rounds);
+    tour.harvested = found.pace.value().filter(|_| matches!(found.gain(), Gain::Pays));
     let says = vec![
         "Then its waits can be used. Gleaner rewrites a copy of the program: before a load that misses, the copy asks memory for \
          the data and switches to another program, which does the same. Here three others are joins of other shops; any \

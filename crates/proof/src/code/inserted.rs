@@ -8,7 +8,9 @@ use crate::decode::{Opinion, Second};
 use crate::liveness::set::{RED_ZONE, Set, names};
 use crate::liveness::{Buffers, Liveness, effects};
 use crate::rule::Rule;
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
 use rayon::prelude::*;
 
 impl Context<'_> {
@@ -39,7 +41,8 @@ impl Context<'_> {
             code.clear();
             code.extend(Decoder::with_ip(64, bytes, unit.twin + place as u64, DecoderOptions::NONE));
             let listed = if self.note.mode == PREFETCH {
-                prefetches(&code, &behind(unit, item))
+                let end = unit.twin + place as u64 + u64::from(item.inserted) + u64::from(item.twin_len);
+                prefetches(&code, &behind(unit, item), end)
             } else {
                 code.iter().take_while(|insn| !insn.is_invalid() && is_poison(insn)).count()
             };
@@ -74,17 +77,32 @@ fn behind(unit: &Unit<'_>, item: &Item) -> Instruction {
     Decoder::with_ip(64, code, unit.start + u64::from(item.at), DecoderOptions::NONE).decode()
 }
 
-/// The number of instructions, from the first one on, that are prefetches or what belongs to one.
-fn prefetches(code: &[Instruction], behind: &Instruction) -> usize {
+/// The number of instructions, from the first one on, that are prefetches or what belongs to one, or
+/// that jump over the prefetch behind them, to where its copy ends.
+fn prefetches(code: &[Instruction], behind: &Instruction, end: u64) -> usize {
     let mut listed = 0;
     while let Some(rest) = code.get(listed..).filter(|rest| !rest.is_empty()) {
         listed += match indexed::length(rest, behind) {
             Some(length) => length,
-            None if is_prefetch(&rest[0]) => 1,
+            None if is_prefetch(&rest[0]) || jumps_over(&rest[0], behind, end) => 1,
             None => break,
         };
     }
     listed
+}
+
+/// A prefetch changes nothing, so it need not be executed.
+fn jumps_over(insn: &Instruction, behind: &Instruction, end: u64) -> bool {
+    let is_hint = matches!(
+        behind.mnemonic(),
+        Mnemonic::Prefetchnta
+            | Mnemonic::Prefetcht0
+            | Mnemonic::Prefetcht1
+            | Mnemonic::Prefetcht2
+            | Mnemonic::Prefetchw
+            | Mnemonic::Prefetchwt1
+    );
+    is_hint && insn.code() == Code::Jmp_rel8_64 && insn.near_branch64() == end
 }
 
 /// What an inserted instruction changes.

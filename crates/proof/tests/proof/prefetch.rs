@@ -160,3 +160,28 @@ fn each_prefetch_has_a_byte_that_switches_it() {
         }
     }
 }
+
+#[test]
+fn a_prefetch_of_the_program_is_jumped_over_and_nothing_else_is() {
+    let source = SOURCE.replace("1: add", "1: prefetcht0 0x40(%rdi,%rsi,8)\nadd");
+    let original = assembled(&source);
+    let [own] = at(&original, &[0x0f, 0x18, 0x4c, 0xf7, 0x40])[..] else { panic!("one prefetch") };
+    let module = image::Module::analyse(&original, None).expect("an ELF file");
+    let address = module.image.address_of(units::FileOffset(own as u64)).expect("loaded").0;
+    let wanted: twin::Prefetches = [(address, vec![twin::Ahead::Never])].into();
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Prefetch(&wanted)).expect("rewritten");
+    assert_eq!(rewritten.coverage.inserted_bytes, 2);
+    check(&original, &rewritten.bytes).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let [jump] = at(&rewritten.bytes, &[0xeb, 5, 0x0f, 0x18, 0x4c, 0xf7, 0x40])[..] else {
+        panic!("one jump")
+    };
+    for further in [4, 6, 9] {
+        let mut wrong = rewritten.bytes.clone();
+        wrong[jump + 1] = further;
+        let Err(Refusal::Wrong { violations, .. }) = check(&original, &wrong) else { panic!("{further}") };
+        assert!(violations.iter().any(|found| found.rule == Rule::Inserted), "{further}: {violations:?}");
+    }
+    let load: twin::Prefetches = [(address + 5, vec![twin::Ahead::Never])].into();
+    let rewritten = twin::rewrite(&original, None, twin::Mode::Prefetch(&load)).expect("rewritten");
+    assert_eq!(rewritten.coverage.inserted_bytes, 0, "a load is never left out");
+}

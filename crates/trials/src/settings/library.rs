@@ -43,6 +43,7 @@ fn asked(settings: &[Setting]) -> Option<(Asked, Vec<Expected>)> {
                 Expected::Placed
             }
             Setting::Prefetch(_)
+            | Setting::WithoutPrefetches { .. }
             | Setting::MallocOnHugePages
             | Setting::Tunable { .. }
             | Setting::Allocator { .. } => continue,

@@ -5,6 +5,7 @@
 //! form         a way of making a change: its settings
 //! prepared     what a run needs
 //! prefetched   files whose loads are prefetched, rewritten and proven
+//! own_prefetches   prefetches that the program has by itself
 //! library      the library that changes memory and CPUs inside the program, and what it is asked
 //! page         what it says that it did
 //! allocators   other allocators, where they are installed
@@ -22,6 +23,7 @@ pub(crate) mod form;
 pub(crate) mod huge;
 pub(crate) mod library;
 pub(crate) mod own_lines;
+pub(crate) mod own_prefetches;
 pub(crate) mod page;
 pub(crate) mod placed;
 pub(crate) mod prefetched;
@@ -59,6 +61,7 @@ pub fn files(settings: &[Setting]) -> Vec<BuiltFile> {
     for setting in settings {
         let file = match setting {
             Setting::Prefetch(load) => &load.file,
+            Setting::WithoutPrefetches { file, .. } => file,
             Setting::Allocator { library, .. } => library,
             _ => continue,
         };
@@ -95,6 +98,16 @@ pub fn says(setting: &Setting) -> String {
                 load.address,
                 name.display()
             )
+        }
+        Setting::WithoutPrefetches { file, function, addresses } => {
+            let name = Path::new(&file.path).file_name().unwrap_or(OsStr::new("?"));
+            let function = function.as_deref().unwrap_or("?");
+            let number = if addresses.len() == 1 {
+                "its own prefetch".to_owned()
+            } else {
+                format!("its own {} prefetches", addresses.len())
+            };
+            format!("without {number} in {function} ({})", name.display())
         }
         Setting::MallocOnHugePages => "huge pages for malloc's memory".to_owned(),
         Setting::MappedOnHugePages { .. } => "huge pages for what the program maps itself".to_owned(),

@@ -51,7 +51,7 @@ pub(crate) fn forms(load: &Prefetched) -> Result<Vec<Form>, String> {
     let data = fs::read(path).map_err(|e| format!("{}: {}", load.module, records::plain(&e)))?;
     let steps = if load.walk == Walk::Indexed { &INDEXED_STEPS[..] } else { &STEPS };
     let asked: Vec<(Ahead, String)> =
-        likely_first(steps, load.hides_it).into_iter().filter_map(|steps| ahead(load.walk, steps)).collect();
+        likely(steps, load.hides_it).into_iter().filter_map(|steps| ahead(load.walk, steps)).collect();
     let wanted: Prefetches =
         [(load.address, asked.iter().map(|(ahead, _)| of_twin(*ahead)).collect())].into();
     let all = twin::rewrite(&data, None, Mode::Prefetch(&wanted)).map_err(|e| e.to_string())?;
@@ -84,9 +84,11 @@ fn ahead(walk: Walk, steps: i32) -> Option<(Ahead, String)> {
     })
 }
 
-/// The steps ahead that are nearest to what is known first: where runs are long, the last ones are
-/// not tried. Further ahead is better than too near, as the latency is that of an idle memory.
-fn likely_first(steps: &[i32], hides_it: Option<f64>) -> Vec<i32> {
+/// Where it is known how long the load and a turn of its loop take, only the steps ahead that are
+/// nearest to that are worth a run. Further ahead is better than too near, for the latency is that
+/// of an idle memory.
+fn likely(steps: &[i32], hides_it: Option<f64>) -> Vec<i32> {
+    const TRIED: usize = 2;
     let mut steps = steps.to_vec();
     if let Some(known) = hides_it {
         let off = |steps: i32| {
@@ -94,6 +96,7 @@ fn likely_first(steps: &[i32], hides_it: Option<f64>) -> Vec<i32> {
             if ratio < 0.0 { -2.0 * ratio } else { ratio }
         };
         steps.sort_by(|&one, &other| off(one).total_cmp(&off(other)));
+        steps.truncate(TRIED);
     }
     steps
 }
@@ -106,12 +109,19 @@ fn of_twin(ahead: Ahead) -> twin::Ahead {
 }
 
 /// What is prefetched, by file; each file has a number, which is its place in the order.
-fn by_file(settings: &[Setting]) -> BTreeMap<&str, (&BuiltFile, Prefetches)> {
+fn by_file<'s>(settings: &'s [Setting]) -> BTreeMap<&'s str, (&'s BuiltFile, Prefetches)> {
     let mut files: BTreeMap<&str, (&BuiltFile, Prefetches)> = BTreeMap::new();
     for setting in settings {
-        if let Setting::Prefetch(load) = setting {
-            let (_, wanted) = files.entry(&load.file.path).or_insert_with(|| (&load.file, Prefetches::new()));
-            wanted.entry(load.address).or_default().push(of_twin(load.ahead));
+        let mut want = |file: &'s BuiltFile, address: u64, ahead: twin::Ahead| {
+            let (_, wanted) = files.entry(&file.path).or_insert_with(|| (file, Prefetches::new()));
+            wanted.entry(address).or_default().push(ahead);
+        };
+        match setting {
+            Setting::Prefetch(load) => want(&load.file, load.address, of_twin(load.ahead)),
+            Setting::WithoutPrefetches { file, addresses, .. } => {
+                addresses.iter().for_each(|&address| want(file, address, twin::Ahead::Never));
+            }
+            _ => {}
         }
     }
     files
@@ -199,10 +209,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_steps_that_hide_the_latency_are_tried_first() {
-        assert_eq!(likely_first(&INDEXED_STEPS, Some(24.0)), [32, 16, 64, 8]);
-        assert_eq!(likely_first(&STEPS, Some(0.3)), [4, 16, 64]);
-        assert_eq!(likely_first(&STEPS, Some(900.0)), [64, 16, 4]);
-        assert_eq!(likely_first(&STEPS, None), STEPS);
+    fn the_steps_that_hide_the_latency_are_tried() {
+        assert_eq!(likely(&INDEXED_STEPS, Some(24.0)), [32, 16]);
+        assert_eq!(likely(&STEPS, Some(0.3)), [4, 16]);
+        assert_eq!(likely(&STEPS, Some(900.0)), [64, 16]);
+        assert_eq!(likely(&STEPS, None), STEPS);
     }
 }

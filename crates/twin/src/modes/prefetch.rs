@@ -8,7 +8,8 @@
 //!
 //! A prefetch reads registers that the load reads anyhow, writes none and no flags, and never
 //! faults. So nothing need be known of the code around it. Loads whose address hangs on what
-//! another one reads are in `indexed.rs`.
+//! another one reads are in `indexed.rs`. For the same reason a prefetch of the program's own may
+//! be left out: a jump over it stands before it.
 
 use crate::TwinError;
 use crate::layout::insertions::Insertions;
@@ -18,6 +19,7 @@ use image::Module;
 use image::code::regs::RegSet;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use units::Svma;
 
 /// By the address of a load in the module: how far ahead, and perhaps several prefetches of it.
 pub type Prefetches = BTreeMap<u64, Vec<Ahead>>;
@@ -29,6 +31,8 @@ pub enum Ahead {
     Bytes(i32),
     /// This number of steps of the load that its address comes from.
     Steps(i32),
+    /// Not at all: what is there is a prefetch of the program's own, which is jumped over.
+    Never,
 }
 
 /// All loads that can be prefetched, this many steps or lines ahead: to test what is inserted, not
@@ -39,6 +43,7 @@ pub fn everywhere(data: &[u8], ahead: i32) -> Result<Prefetches, TwinError> {
         let all: Vec<Instruction> = module.instructions(unit).collect();
         let one = |at: usize| match indexed::indexed(&all, at) {
             Some(_) => Some((all[at].ip(), vec![Ahead::Steps(ahead)])),
+            None if is_own_prefetch(&all[at]) => Some((all[at].ip(), vec![Ahead::Never])),
             None => {
                 prefetch(&all[at], LINE * ahead).map(|_| (all[at].ip(), vec![Ahead::Bytes(LINE * ahead)]))
             }
@@ -83,6 +88,7 @@ pub(crate) fn unit(
                     let live = *live?.get(indexed.index_load)?;
                     Some((indexed.index_load, indexed.code(&all, load, live, steps)?))
                 }),
+                Ahead::Never => jump_over(load).map(|code| (at, code)),
             };
             if let Some((at, found)) = found {
                 code.entry(at).or_default().extend(found);
@@ -93,6 +99,42 @@ pub(crate) fn unit(
         insertions.push(code.get(&at).map_or(&[], Vec::as_slice));
     }
     insertions
+}
+
+/// The prefetches that the function at this address has by itself, as far as they can be left out.
+pub fn own_prefetches(module: &Module<'_>, function: u64) -> Vec<u64> {
+    let unit = module.unit_at(Svma(function));
+    let own = unit.into_iter().flat_map(|unit| module.instructions(unit)).filter(is_own_prefetch);
+    own.map(|instruction| instruction.ip()).collect()
+}
+
+/// How many bytes ahead of a load its function prefetches by itself, by the same registers.
+pub fn own_ahead(module: &Module<'_>, load: u64) -> Option<i64> {
+    let unit = module.unit_at(Svma(load))?;
+    let wanted = module.instructions(unit).find(|instruction| instruction.ip() == load)?;
+    let registers = |one: &Instruction| (one.memory_base(), one.memory_index(), one.memory_index_scale());
+    let ahead = |own: Instruction| {
+        (own.memory_displacement64() as i64).wrapping_sub(wanted.memory_displacement64() as i64)
+    };
+    let own =
+        module.instructions(unit).filter(|one| is_own_prefetch(one) && registers(one) == registers(&wanted));
+    own.map(ahead).min_by_key(|bytes| bytes.abs())
+}
+
+/// Whether it is a prefetch of the program's own that can be jumped over.
+fn is_own_prefetch(instruction: &Instruction) -> bool {
+    use iced_x86::Mnemonic::{Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2, Prefetchw, Prefetchwt1};
+    let is_one = matches!(
+        instruction.mnemonic(),
+        Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw | Prefetchwt1
+    );
+    // One relative to its own place may have another length in its copy.
+    is_one && !instruction.is_ip_rel_memory_operand()
+}
+
+fn jump_over(instruction: &Instruction) -> Option<Vec<u8>> {
+    const JUMP: u8 = 0xeb;
+    is_own_prefetch(instruction).then(|| vec![JUMP, instruction.len() as u8])
 }
 
 /// The prefetch before a load; `None` if its address cannot be told by its own operand alone.

@@ -50,6 +50,8 @@ pub fn switches(original: &[u8], rewritten: &[u8], wanted: &Prefetches) -> Resul
                     Some(indexed) => (all[indexed.index_load].ip(), indexed.step * i64::from(steps)),
                     None => continue,
                 },
+                // It is not there, and needs no switch.
+                Ahead::Never => continue,
             };
             expected.entry(before).or_default().push((load, ahead, bytes));
         }
