@@ -173,8 +173,10 @@ pub fn proposed(profile: &Profile, host: &Host) -> Vec<Change> {
 
 /// A load whose next addresses may be known.
 fn ahead(load: &StallingLoad, profile: &Profile) -> Option<Prefetched> {
-    // What lies in L1 or L2 is there before a prefetch is, and each costs an instruction.
-    let is_near = matches!(load.level, Level::L1 | Level::L2);
+    // What lies in L1 or L2 is there before a prefetch is, and each costs an instruction. Levels
+    // are modelled, and probes may know better.
+    let is_probed_far = load.from_memory.estimate().is_some_and(|share| share.lo >= LEAST_STALL);
+    let is_near = matches!(load.level, Level::L1 | Level::L2) && !is_probed_far;
     if load.stall.value()? < LEAST_STALL || load.pattern == Pattern::Chain || is_near {
         return None;
     }

@@ -25,6 +25,7 @@ const LOOK_WHETHER_IT_ENDED: Duration = Duration::from_millis(100);
 /// Starts the program with prefetches that can be switched, finds those to keep while it runs, and
 /// ends with it.
 pub(super) fn online(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit> {
+    output_of_its_own(args)?;
     let program = Program::of(args.command.clone());
     let file = file_of(&program)?;
     let host = host::read(Path::new("/"));
@@ -83,6 +84,7 @@ fn end_like(status: ExitStatus) -> Exit {
 
 /// Switches what a process that `gleaner run` started has of prefetches, and leaves on what pays.
 pub(super) fn attach(args: &SpeedArgs, process: u32, console: &Console) -> anyhow::Result<Exit> {
+    output_of_its_own(args)?;
     let (document, directory) = recipe_of(process)?;
     let stop = Stop::on_signals();
     let began = Instant::now();
@@ -106,6 +108,17 @@ pub(super) fn attach(args: &SpeedArgs, process: u32, console: &Console) -> anyho
     };
     console.remark(says);
     Ok(super::exit_code(&document.body))
+}
+
+fn output_of_its_own(args: &SpeedArgs) -> anyhow::Result<()> {
+    match args.output.as_deref() {
+        Some(path) if path.as_os_str() == "-" => {
+            Err(Refusal::wrong_use("-o -", "standard output is the program's own; give the record a name")
+                .into())
+        }
+        Some(path) => Ok(crate::save::check(path)?),
+        None => Ok(()),
+    }
 }
 
 fn told(args: &SpeedArgs, document: &Document<Recipe>, console: &Console) -> anyhow::Result<()> {

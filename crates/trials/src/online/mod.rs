@@ -46,6 +46,10 @@ pub struct Switchable {
 impl Switchable {
     /// With all forms of the candidates that are prefetches; why not, if none is possible.
     pub fn of(program: &Program, candidates: &[Candidate]) -> Result<Self, String> {
+        // What is in its code and cannot be switched off would stay on.
+        switched::can_be_written().map_err(|why| {
+            format!("this kernel does not let a program's code be written to: {}", records::plain(&why))
+        })?;
         let mut contenders = Vec::new();
         let mut refused = None;
         for Candidate { change, .. } in candidates {

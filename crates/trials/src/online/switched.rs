@@ -95,6 +95,15 @@ fn is_of(load: &PrefetchedLoad, switch: &Switch) -> bool {
     load.address == switch.load && is_as_far
 }
 
+/// Whether code may be written to at all: some kernels let only debuggers. This process's own tells.
+pub(super) fn can_be_written() -> io::Result<()> {
+    let address = can_be_written as fn() -> io::Result<()> as usize as u64;
+    let memory = open(std::process::id())?;
+    let mut now = [0];
+    memory.read_exact_at(&mut now, address)?;
+    memory.write_all_at(&now, address)
+}
+
 fn open(process: u32) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(format!("/proc/{process}/mem"))
 }
