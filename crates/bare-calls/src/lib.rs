@@ -1,12 +1,15 @@
-//! What a library without a libc needs of one: system calls, and the functions that the compiler
-//! calls by itself.
+//! What a library without a libc needs of one: system calls, the functions that the compiler calls
+//! by itself, and how to find a libc's where the program has one.
 //!
 //! The libraries inside other programs' processes (the heap and runtime rooms) are compiled by
 //! rustc alone, with this as their only help, since the program may have any libc. So it uses
 //! nothing. To add a system call: its number here, its function where it is used.
 #![no_std]
 
+mod look_up;
 mod memory;
+
+pub use look_up::look_up;
 
 use core::arch::asm;
 

@@ -82,7 +82,7 @@ pub(crate) fn objects(profile: &Profile) -> String {
     table.text
 }
 
-/// The cache lines that threads share: a row for each offset and thread.
+/// The cache lines that threads share: a row for each offset and thread, with the thread's process.
 pub(crate) fn lines(profile: &Profile) -> String {
     let mut table = Table::new(
         "process,line_address,line_sharing,offset,bytes,thread,sharing,reads,writes,\
@@ -90,7 +90,7 @@ pub(crate) fn lines(profile: &Profile) -> String {
     );
     for line in &profile.lines {
         for part in &line.parts {
-            table.text(&line.process.to_string());
+            table.text(&part.process.unwrap_or(line.process).to_string());
             table.text(&format!("{:#x}", line.address));
             table.text(line.sharing.word());
             table.text(&part.offset.to_string());

@@ -36,7 +36,6 @@
 //! arena        memory for what the loader allocates before the next `malloc` is known
 //! probe        a load's address and the time that it takes, just before the program executes it
 //! traps        the signal of probes; the program's own handler for it
-//! look_up      functions of other libraries, by their names
 //! next         the functions behind ours
 //! interpose    the functions that programs call
 //! areas        those of them that map memory
@@ -82,7 +81,6 @@ mod keys;
 pub mod layout;
 #[cfg(not(freestanding))]
 pub mod library;
-mod look_up;
 #[cfg(freestanding)]
 mod next;
 #[cfg(not(any(changes, traces)))]

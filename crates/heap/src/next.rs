@@ -1,7 +1,7 @@
 //! The functions behind ours: those that would be called without this library. They are looked up
 //! at the first call of any of them, which comes from the dynamic loader itself.
 
-use crate::look_up::look_up;
+use bare_calls::look_up;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};

@@ -10,7 +10,7 @@ use crate::stats;
 use crate::sys::SysError;
 use crate::tsc;
 use kernels::{Spec, assemble};
-use units::Estimate;
+use units::{Estimate, student};
 
 const UNROLL: u32 = 256;
 /// About 7 µs at 4 GHz: long against the steps of the counter, short against changes of the clock.
@@ -85,9 +85,8 @@ impl CoreClock {
 
 /// Stretches of time that are compared with each other.
 const STRETCHES: usize = 8;
-/// How far beside the mean of that many stretches the next one lies in 95% of cases, in standard
-/// deviations: Student's t for seven degrees of freedom, times the root of 1 + 1/8.
-const NEXT_STRETCH: f64 = 2.365 * 1.061;
+/// How often the next stretch may lie farther beside the mean of those than is said.
+const MISSED: f64 = 0.05;
 
 /// The clock by readings in the order of their times: their median, and where those of another time
 /// are to be expected. That is the range of 95% of the readings, and of a stretch of time that
@@ -105,7 +104,9 @@ pub fn over_time(cycles_per_tick: &[f64]) -> Option<Estimate> {
     if stretches.len() == STRETCHES {
         let mean = stretches.iter().sum::<f64>() / STRETCHES as f64;
         let squares: f64 = stretches.iter().map(|stretch| (stretch - mean).powi(2)).sum();
-        let reach = NEXT_STRETCH * (squares / (STRETCHES - 1) as f64).sqrt();
+        let count = STRETCHES as f64;
+        let deviations = student::beyond(MISSED, count - 1.0) * (1.0 + 1.0 / count).sqrt();
+        let reach = deviations * (squares / (count - 1.0)).sqrt();
         (lo, hi) = (lo.min(middle - reach), hi.max(middle + reach));
     }
     Some(Estimate::new(middle, lo, hi))

@@ -10,9 +10,10 @@
 //! Bayes' criterion, in which a bend counts twice.
 
 use crate::least_squares::Normal;
+use units::student;
 
-/// Student's t at 97.5% for the few points that such curves have.
-const T: f64 = 2.05;
+/// How likely the truth is to lie outside the bounds.
+const MISSED: f64 = 0.05;
 
 /// Places for a bend between the smallest and the largest x.
 const PLACES: usize = 200;
@@ -148,7 +149,8 @@ pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Fitted> {
 /// The largest residual that does not contradict the points.
 fn most(hinge: &Hinge, n: f64) -> f64 {
     let left = (n - if hinge.bend.is_some() { 4.0 } else { 2.0 }).max(1.0);
-    hinge.residual.max(1e-12) * (1.0 + T * T / left)
+    let t = student::beyond(MISSED, left);
+    hinge.residual.max(1e-12) * (1.0 + t * t / left)
 }
 
 /// The largest share of change that is still inside, up to nine tenths.

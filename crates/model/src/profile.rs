@@ -3,11 +3,10 @@
 
 use crate::points::Points;
 use crate::staircase::{Fixed, Staircase};
+use units::student;
 
-/// Student's t at 97.5%: for many degrees of freedom, and by how much more for few, as a share of
-/// one over them.
-const T: f64 = 1.96;
-const T_FOR_FEW: f64 = 2.4;
+/// How likely the truth is to lie outside an interval.
+const MISSED: f64 = 0.05;
 
 /// By how much farther parameters may lie where walks are among them, which the same points chose:
 /// without it intervals held 92.9% of the costs of 300 made-up machines.
@@ -31,7 +30,7 @@ pub(crate) fn interval(
     // Degrees of freedom.
     let left = (n - best.parameters() as f64).max(1.0);
     let chosen = if best.has_walks() { CHOSEN } else { 1.0 };
-    let t = chosen * (T + T_FOR_FEW / left);
+    let t = chosen * student::beyond(MISSED, left);
     let most = best.residual().max(1e-12) * (1.0 + t * t / left);
     let inside = |octaves: f64| {
         let moved = best.with(points, fixed(value * octaves.exp2()));

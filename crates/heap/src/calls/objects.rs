@@ -1,6 +1,6 @@
 //! The loaded file that an address lies in.
 
-use crate::look_up::look_up;
+use bare_calls::look_up;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Release};
 

@@ -4,7 +4,7 @@
 use super::action::{Action as KernelAction, DEFAULT, IGNORED, THOUGHT, bit};
 use super::arm;
 use super::state::{self, SIGNAL};
-use crate::look_up::look_up;
+use bare_calls::look_up;
 use crate::next::{self, next};
 use crate::recording;
 use crate::sys::nr;

@@ -5,7 +5,7 @@
 use super::chunks;
 use super::full::exchange;
 use super::words::{self, CURSOR, FIRST, FULL, RETURN, SECOND};
-use crate::look_up::look_up;
+use bare_calls::look_up;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

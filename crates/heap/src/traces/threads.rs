@@ -3,7 +3,7 @@
 
 use super::chunks;
 use super::words::{self, CURSOR, FULL};
-use crate::look_up::look_up;
+use bare_calls::look_up;
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicUsize;

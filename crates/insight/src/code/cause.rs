@@ -9,6 +9,9 @@
 //!     add rax, rbx    <- and here the sample lands
 //! ```
 //!
+//! An instruction that goes over many bytes by itself is interrupted in its midst, so its samples
+//! land on it.
+//!
 //! So the instruction *executed before* the sampled one is asked for. Inside a basic block that is
 //! the one in front. At the start of a block it is the last one of whichever block control came
 //! from: a load is named only if no more than one of them ends in one. Behind a call it is the
@@ -135,8 +138,9 @@ impl<'d> Code<'d> {
     pub(crate) fn cause(&self, sampled: Svma) -> Cause {
         let Some(unit) = self.module.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
         let Some(code) = self.unit_at(sampled) else { return Cause::Unclear(Unclear::NoCode) };
-        if self.exact {
-            return self.instruction(sampled).map_or(Cause::Unclear(Unclear::NoCode), |it| waits(&it));
+        let here = self.instruction(sampled);
+        if self.exact || here.is_some_and(|it| is_repeated(&it)) {
+            return here.map_or(Cause::Unclear(Unclear::NoCode), |it| waits(&it));
         }
         let at = (sampled.0 - self.module.units[unit].start.0) as u32;
         let Some(index) = index_at(&self.module.decoded[unit].insns, at) else {
@@ -246,6 +250,13 @@ fn entered(in_front: Option<&[u8]>, resumes: Option<&Instruction>) -> Entry {
     }
 }
 
+/// Whether an instruction goes over many bytes by itself (`rep movsb`): an interrupt is taken in the
+/// midst of it, and it goes on behind, so a sample there is its own.
+pub(crate) fn is_repeated(instruction: &Instruction) -> bool {
+    let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    repeats && instruction.is_string_instruction()
+}
+
 /// What the core waits for when this instruction is the oldest.
 fn waits(instruction: &Instruction) -> Cause {
     let accesses = accesses(instruction);
@@ -321,6 +332,15 @@ mod tests {
         assert_eq!(waits_for(&[0x0f, 0x1f, 0x40, 0x00]), Cause::Computing, "nop [rax]");
         assert_eq!(waits_for(&[0x48, 0x01, 0xc8]), Cause::Computing, "add rax, rcx");
         assert_eq!(waits_for(&[]), Cause::Computing);
+    }
+
+    #[test]
+    fn block_copies_are_interrupted_in_their_midst() {
+        let is = |code: &[u8]| decoded(code).first().is_some_and(is_repeated);
+        assert!(is(&[0xf3, 0xa4]) && is(&[0xf3, 0x48, 0xab]) && is(&[0xf2, 0xae]), "movsb, stosq, scasb");
+        assert!(!is(&[0xa4]) && !is(&[0xf3, 0x0f, 0x10, 0x07]), "movsb once; movss xmm0, [rdi]");
+        assert_eq!(waits(&decoded(&[0xf3, 0xa4])[0]), Cause::Load(Svma(0x1000)), "rep movsb");
+        assert_eq!(waits(&decoded(&[0xf3, 0xaa])[0]), Cause::Store(Svma(0x1000)), "rep stosb");
     }
 
     #[test]

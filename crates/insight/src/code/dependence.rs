@@ -4,7 +4,8 @@
 //! for the one before. Where no iteration of a loop waits for another, the core runs ahead, and
 //! misses overlap until a queue is full. An address that moves by the same distance makes a stream.
 
-use crate::code::cause::Code;
+use crate::code::cause::{Code, accesses, writes};
+use iced_x86::{Instruction, Mnemonic};
 use image::loads::{Classes, Rounds, Unit};
 use records::profile::Pattern;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +15,11 @@ use units::load::LoadClass;
 /// What the code says of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dependence {
-    pub(crate) pattern: Pattern,
+    /// None where only samples tell.
+    pub(crate) pattern: Option<Pattern>,
+    /// Whether what it loads is the base or index of its next address as it is: nothing else in its
+    /// loop writes that register.
+    pub(crate) is_chased: bool,
     /// Its loop follows other chains, too: while one waits, the core goes ahead in the others.
     pub(crate) among_chains: bool,
 }
@@ -28,6 +33,23 @@ pub(crate) fn patterns(code: &Code<'_>, loads: impl IntoIterator<Item = Svma>) -
         }
     }
     by_unit.into_iter().flat_map(|(unit, loads)| in_unit(code, unit, loads)).collect()
+}
+
+/// Whether the register that a load writes is written in its innermost loop by nothing but loads
+/// that go on from it, so that it holds the address of the next one.
+fn is_taken_as_it_is(unit: &Unit, at: usize, block: usize) -> bool {
+    let register = unit.instructions[at].op0_register().full_register();
+    let goes_on = |it: &Instruction| {
+        it.mnemonic() == Mnemonic::Mov
+            && !accesses(it).is_empty()
+            && [it.memory_base(), it.memory_index()].contains(&register)
+    };
+    let Some(around) = unit.loops.around(block) else { return true };
+    let in_loop = around.body.iter().flat_map(|&block| {
+        let bounds = unit.cfg.blocks[block as usize];
+        &unit.instructions[bounds.first as usize..bounds.end as usize]
+    });
+    in_loop.filter(|it| writes(it, register)).all(goes_on)
 }
 
 fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Dependence)> {
@@ -48,23 +70,26 @@ fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Depend
             return None;
         }
         let pattern = match classes.of(at as u32)? {
-            LoadClass::Chased => Pattern::Chain,
-            LoadClass::Strided => Pattern::Stream,
+            LoadClass::Chased => Some(Pattern::Chain),
+            LoadClass::Strided => Some(Pattern::Stream),
             LoadClass::Pointed | LoadClass::Gathered | LoadClass::Scattered => {
-                rounds.independent(&unit, &mut classes, at as u32).map(|_| Pattern::Parallel)?
+                rounds.independent(&unit, &mut classes, at as u32).map(|_| Pattern::Parallel)
             }
-            LoadClass::Fixed | LoadClass::Loose | LoadClass::Unknown => return None,
+            LoadClass::Fixed => None,
+            LoadClass::Loose | LoadClass::Unknown => return None,
         };
         let its_loop = unit.loops.around(block).map(|around| around.header);
-        if let Some(header) = its_loop.filter(|_| pattern == Pattern::Chain) {
+        if let Some(header) = its_loop.filter(|_| pattern == Some(Pattern::Chain)) {
             *chains.entry(header).or_default() += 1;
         }
-        Some((load, pattern, its_loop))
+        let is_chased = pattern == Some(Pattern::Chain) && is_taken_as_it_is(&unit, at, block);
+        Some((load, pattern, is_chased, its_loop))
     };
     let found: Vec<_> = loads.into_iter().filter_map(&mut pattern).collect();
     let among = |header: Option<u32>| header.is_some_and(|header| chains.get(&header) > Some(&1));
-    let with = |(load, pattern, header)| {
-        (load, Dependence { pattern, among_chains: pattern == Pattern::Chain && among(header) })
+    let with = |(load, pattern, is_chased, header)| {
+        let among_chains = pattern == Some(Pattern::Chain) && among(header);
+        (load, Dependence { pattern, is_chased, among_chains })
     };
     found.into_iter().map(with).collect()
 }

@@ -1,7 +1,7 @@
 //! Which data a load read, by the registers of a sample taken right behind it; and which data an
 //! instruction is about to access, by the registers in front of it.
 
-use crate::code::cause::{accesses, writes};
+use crate::code::cause::{accesses, is_repeated, writes};
 use crate::samples::registers::Registers;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
@@ -10,8 +10,8 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 pub(crate) enum DataAddress {
     /// What the load read.
     Read(u64),
-    /// The load replaced its own base by what it loaded, as the step along a list does: what it
-    /// will read in the next iteration.
+    /// The load replaced its own base or index by what it loaded, as the step along a list does:
+    /// what it will read in the next iteration.
     Next(u64),
     /// The load replaced its index by what it loaded: where the array begins that it reads.
     Base(u64),
@@ -44,12 +44,30 @@ pub(crate) enum NoAddress {
 /// A smaller base is no address: the array is named by what the index held.
 const LEAST_BASE: u64 = 0x10000;
 
-/// The address that `load` read. `registers` are those behind it.
-pub(crate) fn data_address(load: &Instruction, registers: &Registers) -> Result<DataAddress, NoAddress> {
+/// The address that `load` read. `registers` are those behind it. `is_chased` says whether its
+/// address comes from what it loaded one iteration earlier, where its code tells: a field may be
+/// loaded into the register that held its object, which is another one in the next iteration.
+pub(crate) fn data_address(
+    load: &Instruction,
+    registers: &Registers,
+    is_chased: Option<bool>,
+) -> Result<DataAddress, NoAddress> {
+    if is_repeated(load) {
+        return in_the_midst(load, registers);
+    }
     let memory = one_operand(load)?;
     let sum = sum(load, &memory, registers, load.next_ip())?;
     let changed = |register| register != Register::None && writes(load, register);
+    let loads_into = |register: Register| {
+        let into = load.op0_register();
+        let keeps_all = into == register || into.is_gpr32() && into.full_register() == register;
+        load.mnemonic() == Mnemonic::Mov && load.op0_kind() == OpKind::Register && keeps_all
+    };
     if changed(memory.index()) {
+        let is_other = memory.base() != memory.index();
+        if is_chased == Some(true) && is_other && loads_into(memory.index()) {
+            return Ok(DataAddress::Next(sum));
+        }
         let base = registers.value(memory.base()).ok_or(NoAddress::NotOne)?;
         let base = base.wrapping_add(memory.displacement());
         let keeps_base = memory.base() != memory.index() && !changed(memory.base()) && base >= LEAST_BASE;
@@ -61,12 +79,25 @@ pub(crate) fn data_address(load: &Instruction, registers: &Registers) -> Result<
             let moved = i64::from(load.stack_pointer_increment());
             return Ok(DataAddress::Read(sum.wrapping_add_signed(-moved)));
         }
-        let steps = load.mnemonic() == Mnemonic::Mov
+        let steps = is_chased != Some(false)
+            && load.mnemonic() == Mnemonic::Mov
             && load.op0_kind() == OpKind::Register
             && load.op0_register() == memory.base();
         return if steps { Ok(DataAddress::Next(sum)) } else { Err(NoAddress::Overwritten) };
     }
     Ok(DataAddress::Read(sum))
+}
+
+/// How far a string instruction has come that was interrupted: what it reads, or else writes.
+fn in_the_midst(instruction: &Instruction, registers: &Registers) -> Result<DataAddress, NoAddress> {
+    let reads_there = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Movsb | Mnemonic::Movsw | Mnemonic::Movsd | Mnemonic::Movsq
+            | Mnemonic::Cmpsb | Mnemonic::Cmpsw | Mnemonic::Cmpsd | Mnemonic::Cmpsq
+            | Mnemonic::Lodsb | Mnemonic::Lodsw | Mnemonic::Lodsd | Mnemonic::Lodsq
+    );
+    let register = if reads_there { Register::RSI } else { Register::RDI };
+    registers.value(register).map(DataAddress::Read).ok_or(NoAddress::NotOne)
 }
 
 /// The address that an instruction is about to access. `registers` are those in front of it, so it
@@ -130,7 +161,23 @@ mod tests {
 
     fn told(bytes: &[u8]) -> Result<DataAddress, NoAddress> {
         let load = decoded(bytes);
-        data_address(&load, &registers_at(load.next_ip()))
+        data_address(&load, &registers_at(load.next_ip()), None)
+    }
+
+    #[test]
+    fn what_a_load_reads_next_is_known_of_chains() {
+        use DataAddress::{Base, Next};
+        let told = |bytes: &[u8], is_chased| {
+            let load = decoded(bytes);
+            data_address(&load, &registers_at(load.next_ip()), is_chased)
+        };
+        let list = [0x48, 0x8b, 0x3f]; // mov rdi, [rdi]
+        assert_eq!(told(&list, Some(true)), Ok(Next(0x800_0000)));
+        assert_eq!(told(&list, Some(false)), Err(NoAddress::Overwritten), "a field in its object's place");
+        let indices = [0x8b, 0x04, 0x87]; // mov eax, [rdi + rax*4]
+        assert_eq!(told(&indices, Some(true)), Ok(Next(0x800_0000 + 4 * 0x100_0000)));
+        assert_eq!(told(&indices, Some(false)), Ok(Base(0x800_0000)));
+        assert_eq!(told(&[0x0f, 0xb6, 0x04, 0x07], Some(true)), Ok(Base(0x800_0000)), "movzx eax, [rdi + rax]");
     }
 
     #[test]
@@ -166,6 +213,8 @@ mod tests {
         );
         assert_eq!(told(&[0x48, 0x8b, 0x3c, 0x3f]), Err(NoAddress::Overwritten), "mov rdi, [rdi + rdi]");
         assert_eq!(told(&[0x0f, 0xb6, 0x3f]), Err(NoAddress::Overwritten), "movzx edi, byte [rdi]");
+        assert_eq!(told(&[0xf3, 0xa4]), Ok(Read(0x700_0000)), "rep movsb");
+        assert_eq!(told(&[0xf3, 0x48, 0xab]), Ok(Read(0x800_0000)), "rep stosq");
         assert_eq!(told(&[0x58]), Ok(Read(0x500_0000 - 8)), "pop rax");
         assert_eq!(told(&[0x8b, 0x05, 0x10, 0, 0, 0]), Ok(Read(LOADED + 6 + 0x10)), "mov eax, [rip + 16]");
         assert_eq!(

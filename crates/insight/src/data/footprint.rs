@@ -7,6 +7,17 @@
 //! hot lines would hide the many behind them, so these are left out where most samples are of
 //! others.
 //!
+//! Where no line repeats, what they lie in does: pages, and larger pieces of memory, of which there
+//! are fewer. Lines are no more than all of these hold. Nor are they much fewer, if the samples lie
+//! in pages and in the lines of pages as those do that are drawn from all of a piece.
+//!
+//! ```text
+//!   900 samples of 600 MiB     pieces that differ     by that
+//!   lines of 64 B                             900     12 MiB at least
+//!   pages of 4 KiB                            897     240 MiB to more
+//!   pieces of 64 KiB                          860     480 to 800 MiB
+//! ```
+//!
 //! A stream goes from one end of an area to the other, so what its samples cover is what it goes
 //! over, but for what its steps leave out.
 
@@ -31,8 +42,71 @@ const LONGEST_STEP: u64 = 4096;
 pub(crate) fn footprint_bytes(addresses: &[u64], step: Option<i64>) -> Option<Estimate> {
     match step.map(i64::unsigned_abs) {
         Some(step) if (1..LONGEST_STEP).contains(&step) => of_stream(addresses, step),
-        _ => spread(&without_hot(addresses)),
+        _ => {
+            let addresses = without_hot(addresses);
+            Some(by_pieces(spread(&addresses)?, &addresses))
+        }
     }
+}
+
+const PAGE: u64 = 4096;
+/// The sizes of pieces that are looked at.
+const PIECES: [u64; 4] = [PAGE, 64 << 10, 1 << 20, 16 << 20];
+/// Pieces are known well enough if their number is known to within this ratio, and is not so small
+/// that their ends make much of it.
+const SURE: f64 = 1.5;
+const LEAST_PIECES: f64 = 8.0;
+
+/// How many pieces these addresses lie in, if they are drawn from all of them.
+fn pieces(addresses: &[u64], piece: u64) -> Option<Estimate> {
+    if addresses.len() < LEAST_SAMPLES {
+        return None;
+    }
+    let mut seen: Vec<u64> = addresses.iter().map(|address| address / piece).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    let (samples, different) = (addresses.len() as f64, seen.len() as f64);
+    let value = lines_by(samples, different);
+    let each = samples / value;
+    // How far the number of different ones is from what is usual: of many pieces as that of rare
+    // events, of few ones less, since nearly all of them are seen.
+    let part = (-each).exp();
+    let variance = if value.is_finite() { value * part * (1.0 - (1.0 + each) * part) } else { 0.0 };
+    let off = 2.0 * variance.max(0.25).sqrt() + 1.0;
+    let lo = lines_by(samples, (different - off).max(1.0)).max(different);
+    let hi = if samples - different <= off { f64::INFINITY } else { lines_by(samples, different + off) };
+    Some(Estimate { value: value.max(different), lo, hi })
+}
+
+/// What these lines are spread over, by the pieces of memory, too, that they lie in.
+fn by_pieces(lines: Estimate, addresses: &[u64]) -> Estimate {
+    let bytes = |piece: u64| pieces(addresses, piece).map(|count| count.scaled(piece as f64));
+    let is_known = |count: &Estimate| count.hi <= SURE * count.lo && count.value >= LEAST_PIECES;
+    let known = PIECES.into_iter().find(|&piece| pieces(addresses, piece).as_ref().is_some_and(is_known));
+    let Some((piece, all)) = known.and_then(|piece| Some((piece, bytes(piece)?))) else { return lines };
+    let hi = all.hi.max(lines.lo).min(lines.hi);
+    // Some pages of a piece may not be used, or some lines of a page.
+    let pages = if piece == PAGE { Some(all) } else { bytes(PAGE) };
+    let is_full = pages.is_some_and(|pages| 2.0 * pages.value >= all.lo)
+        && lines.hi >= all.lo
+        && has_lines_of_all_kinds(addresses);
+    if !is_full {
+        return Estimate { value: lines.value.min(hi).max(lines.lo), hi, ..lines };
+    }
+    let lo = all.lo.max(lines.lo).min(hi);
+    Estimate { value: all.value.clamp(lo, hi), lo, hi }
+}
+
+/// Whether samples lie in as many lines of a page as those do that are drawn at random.
+fn has_lines_of_all_kinds(addresses: &[u64]) -> bool {
+    const LINES: usize = (PAGE / LINE_BYTES) as usize;
+    let mut is_there = [false; LINES];
+    for address in addresses {
+        is_there[(address % PAGE / LINE_BYTES) as usize] = true;
+    }
+    let there = is_there.iter().filter(|is_there| **is_there).count() as f64;
+    let by_chance = LINES as f64 * -(addresses.len() as f64 * (-1.0 / LINES as f64).ln_1p()).exp_m1();
+    there >= 0.75 * by_chance
 }
 
 /// What a stream goes over, from end to end of each area.
@@ -47,11 +121,26 @@ fn of_stream(addresses: &[u64], step: u64) -> Option<Estimate> {
     gaps.sort_unstable();
     let most = GAP * middle_sorted(&gaps)?.max(LINE_BYTES);
     let covered: u64 = all.iter().filter(|&&gap| gap <= most).sum::<u64>() + LINE_BYTES;
-    let used = LINE_BYTES as f64 / step.max(LINE_BYTES) as f64;
+    let used = (LINE_BYTES * lines_of_step(addresses, step)) as f64 / step.max(LINE_BYTES) as f64;
     let bytes = covered as f64 * used;
     // The ends of areas are not sampled; of gaps that are usual some may be between areas.
     let off = 3.0 / (addresses.len() as f64).sqrt();
     Some(Estimate::new(bytes, bytes * (1.0 - off).max(0.25), bytes * (1.0 + off)))
+}
+
+/// How many lines of each step are read, where several loads do.
+fn lines_of_step(addresses: &[u64], step: u64) -> u64 {
+    /// Lines with a smaller share of the samples are other data's.
+    const LEAST_SHARE: usize = 20;
+    if step % LINE_BYTES != 0 {
+        return 1;
+    }
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for address in addresses {
+        *counts.entry(address % step / LINE_BYTES).or_default() += 1;
+    }
+    let often = counts.values().filter(|&&count| count * LEAST_SHARE >= addresses.len()).count();
+    (often as u64).clamp(1, step / LINE_BYTES)
 }
 
 /// The addresses outside hot lines, if these are more than chance makes them, and most are outside;
@@ -142,8 +231,25 @@ mod tests {
             assert!(found.lo <= bytes as f64 * 1.05 && bytes as f64 <= found.hi * 1.05, "{bytes}: {found:?}");
             assert!(found.lo > bytes as f64 / 3.0, "{bytes}: {found:?}");
         }
-        let far = footprint_bytes(&drawn(1024, 4 << 30), None).unwrap();
-        assert!(far.hi.is_infinite() && far.lo > f64::from(8 << 20), "{far:?}");
+        // No line repeats, but pages do, and larger pieces.
+        for mib in [40_u64, 600, 4096] {
+            let far = footprint_bytes(&drawn(1024, mib << 20), None).unwrap();
+            let [value, lo, hi] = [far.value, far.lo, far.hi].map(|it| it / f64::from(1 << 20));
+            assert!(lo <= mib as f64 * 1.1 && mib as f64 <= hi * 1.1, "{mib} MiB: {far:?}");
+            assert!(lo > mib as f64 / 2.0 && hi < mib as f64 * 2.0 && lo <= value && value <= hi, "{far:?}");
+        }
+    }
+
+    #[test]
+    fn pages_of_which_few_lines_are_used_do_not_count_whole() {
+        let drawn = drawn(1024, 600 << 20);
+        let one_each: Vec<u64> = drawn.iter().map(|address| address / PAGE * PAGE + 640).collect();
+        let found = footprint_bytes(&one_each, None).unwrap();
+        assert!(found.lo < f64::from(20 << 20) && found.hi > f64::from(300 << 20), "{found:?}");
+        // One page in sixty-four.
+        let few: Vec<u64> = drawn.iter().map(|address| (address / PAGE) << 18 | address % PAGE).collect();
+        let found = footprint_bytes(&few, None).unwrap();
+        assert!(found.lo < f64::from(700 << 20), "{found:?}");
     }
 
     #[test]
@@ -168,7 +274,11 @@ mod tests {
     #[test]
     fn a_stream_goes_over_what_its_samples_cover() {
         let mut addresses = drawn(1024, 128 << 20);
-        for (step, bytes) in [(8, 128 << 20), (-64, 128 << 20), (256, 32 << 20)] {
+        let by_four: Vec<u64> = addresses.iter().map(|address| address & !255 | 24).collect();
+        let found = footprint_bytes(&by_four, Some(256)).unwrap();
+        assert!(found.lo < f64::from(32 << 20) && f64::from(32 << 20) < found.hi, "{found:?}");
+        // Four loads together read all lines of each step.
+        for (step, bytes) in [(8, 128 << 20), (-64, 128 << 20), (256, 128 << 20)] {
             let found = footprint_bytes(&addresses, Some(step)).unwrap();
             assert!(found.lo < f64::from(bytes) && f64::from(bytes) < found.hi, "{step}: {found:?}");
             assert!(found.lo > 0.8 * f64::from(bytes), "{step}: {found:?}");

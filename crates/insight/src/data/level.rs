@@ -20,6 +20,8 @@ pub struct CacheSizes {
     pub l1: Option<Bytes>,
     pub l2: Option<Bytes>,
     pub l3: Option<Bytes>,
+    /// What of L3 this machine has in any case; a guest shares it with others. All of it, if none.
+    pub own_l3: Option<Bytes>,
 }
 
 /// A level with the reason for it.
@@ -35,6 +37,9 @@ pub(crate) struct Judged {
     /// Its addresses fit into a cache of the core's own, and its lines come from farther all the
     /// same.
     pub is_farther: bool,
+    /// L3 or memory serves it: it fits into the L3 that the machine shares with others, and how
+    /// much of that it has is not known.
+    pub is_shared: bool,
 }
 
 /// The level that serves loads of these addresses; `step` is from one to the next, if they are a
@@ -47,6 +52,7 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
         footprint,
         at_a_time: None,
         is_farther: false,
+        is_shared: false,
     };
     let Some(footprint) = footprint_bytes(addresses, step) else {
         let because = format!("only {} addresses were sampled", addresses.len());
@@ -58,6 +64,7 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
     };
     let level_of = |bytes: f64| holder(bytes, l1, l2, caches.l3);
     let (least, most) = (level_of(footprint.lo), level_of(footprint.hi));
+    let is_shared = most == Level::L3 && caches.own_l3.is_some_and(|own| footprint.hi > own.0 as f64);
     let beyond_l2 = matches!(least, Level::L3 | Level::Dram);
     let says = |bytes: f64| Bytes(bytes as u64);
     if least == most {
@@ -66,6 +73,12 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
         } else {
             format!("its addresses are spread over about {}", says(footprint.value))
         };
+        if is_shared {
+            let l3 = caches.l3.unwrap_or_default();
+            let because = format!("{because}; {l3} of L3 are shared with others (gleaner measure tells how much)");
+            let judged = judged(Level::Unresolved, true, because, Some(footprint));
+            return Judged { is_shared, ..judged };
+        }
         return judged(least, beyond_l2, because, Some(footprint));
     }
     let most = if footprint.hi.is_infinite() { "more".to_owned() } else { says(footprint.hi).to_string() };
@@ -96,7 +109,9 @@ impl Judged {
         match reuse {
             Reuse::Within(found) if self.level != Level::L1 && is_less(found) => {
                 let [least, most] = [found.bytes.lo, found.bytes.hi].map(|it| holder(it, l1, l2, caches.l3));
-                let is_known = most == Level::L1 || found.is_settled && least == most;
+                let is_own = caches.own_l3.is_none_or(|own| found.bytes.hi <= own.0 as f64);
+                let is_known =
+                    most == Level::L1 || found.is_settled && least == most && (most != Level::L3 || is_own);
                 let level = if is_known { most } else { Level::Unresolved };
                 let more = if is_known || found.is_settled { "" } else { ", or less in a shorter time" };
                 let because = format!("{}{more}, where it reads most again", for_long(found));
@@ -156,6 +171,10 @@ impl Judged {
             );
             return Self { level: Level::Dram, beyond_l2: true, because, is_farther: is_near, ..self };
         }
+        if self.is_shared && is_alone && seen.from_memory.value < seen.astray {
+            let because = format!("{}; {share:.0}% of {} probes went to memory", self.because, seen.probes);
+            return Self { level: Level::L3, because, ..self };
+        }
         if self.level == Level::Dram && is_alone && seen.from_memory.value < ASTRAY / 2.0 {
             let because = format!("{}; but {share:.0}% of {} probes went there", self.because, seen.probes);
             return Self { level: Level::Unresolved, because, ..self };
@@ -169,8 +188,12 @@ mod tests {
     use super::*;
     use units::random::Xorshift;
 
-    const CACHES: CacheSizes =
-        CacheSizes { l1: Some(Bytes(32 << 10)), l2: Some(Bytes(1 << 20)), l3: Some(Bytes(4 << 20)) };
+    const CACHES: CacheSizes = CacheSizes {
+        l1: Some(Bytes(32 << 10)),
+        l2: Some(Bytes(1 << 20)),
+        l3: Some(Bytes(4 << 20)),
+        own_l3: None,
+    };
 
     fn drawn(samples: usize, bytes: u64) -> Vec<u64> {
         let mut random = Xorshift::new(88_172_645_463_325_252);
@@ -262,6 +285,28 @@ mod tests {
         assert!(with(256 << 10, 0.9, 1, true).is_farther);
         assert!(!with(1 << 30, 0.9, 1, true).is_farther);
         assert_eq!((level(64, 0.9, 2), level(64, 0.9, 1)), (Level::Dirty, Level::Dram));
+    }
+
+    #[test]
+    fn what_a_guest_has_of_a_shared_cache_only_probes_tell() {
+        let caches = CacheSizes { l3: Some(Bytes(64 << 20)), own_l3: Some(Bytes(4 << 20)), ..CACHES };
+        let level = |bytes| judge(&drawn(1024, bytes), None, &caches).level;
+        assert_eq!((level(2 << 20), level(1 << 30)), (Level::L3, Level::Dram));
+        let between = judge(&drawn(1024, 32 << 20), None, &caches);
+        assert!(between.level == Level::Unresolved && between.beyond_l2, "{between:?}");
+        let seen = |far: f64| Latency {
+            probes: 100,
+            mean_ns: Estimate::exact(30.0),
+            farther_ns: Estimate::exact(90.0),
+            cached_ns: Estimate::exact(20.0),
+            hidden_ns: 0.0,
+            from_memory: Estimate::exact(far),
+            time_in_memory: far,
+            astray: ASTRAY,
+        };
+        let with = |far, is_alone| between.clone().with_probes(Some(&seen(far)), 1, is_alone).level;
+        assert_eq!((with(0.02, true), with(0.8, true)), (Level::L3, Level::Dram));
+        assert_eq!((with(0.02, false), with(0.8, false)), (Level::Unresolved, Level::Dram));
     }
 
     #[test]

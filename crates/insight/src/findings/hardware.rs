@@ -168,7 +168,7 @@ impl<'a, 't, 'd> ByHardware<'a, 't, 'd> {
             let object = self.objects_of(counts);
             self.share(source, address, counts);
             if worth_listing(counts) {
-                let by_code = by_code.get(&address).map(|code| code.pattern);
+                let by_code = by_code.get(&address).and_then(|code| code.pattern);
                 let figures = self.load(counts, object, by_code);
                 let module = source.map_or_else(
                     || records::text_of(Path::new(OsStr::from_bytes(&self.tally.mapped(place.what).name))),

@@ -42,6 +42,7 @@ impl Weights {
             l1: measured(0).or(claimed.l1),
             l2: measured(1).or(claimed.l2),
             l3: measured(2).or(claimed.l3),
+            own_l3: if measured(2).is_some() { None } else { claimed.own_l3 },
         };
         Self { caches, yield_cycles: typical_yield(&from_machine(path, document)), latencies }
     }
@@ -73,6 +74,10 @@ fn serves_most_of(number: usize, latencies: &Latencies) -> f64 {
     between.zip(latencies.by_area.as_ref()).and_then(|(ns, curve)| curve.exceeds_from(ns)).unwrap_or(0.0)
 }
 
+/// What each CPU of a guest has of L3 in any case: servers' cores come with this much of it or not
+/// much less. The claim is of all of it, whoever else is on the machine.
+const SURELY_OF_L3: Bytes = Bytes(4 << 20);
+
 /// The sizes of the caches as the kernel claims them: those of the first CPU.
 fn claimed(host: &Host) -> CacheSizes {
     let size = |level: u8| {
@@ -81,7 +86,12 @@ fn claimed(host: &Host) -> CacheSizes {
             host.caches.iter().find(|c| u64::from(c.level) == u64::from(level) && serves_data(c.kind));
         found.and_then(|cache| cache.size.value())
     };
-    CacheSizes { l1: size(1), l2: size(2), l3: size(3) }
+    let l3 = size(3);
+    let online = host.cpus.iter().filter(|cpu| cpu.online).count().max(1);
+    let surely = Bytes(online as u64 * SURELY_OF_L3.0);
+    let is_guest = host.virtualization.hypervisor.get().is_some_and(|name| name != "none");
+    let own_l3 = l3.filter(|l3| is_guest && *l3 > surely).map(|_| surely);
+    CacheSizes { l1: size(1), l2: size(2), l3, own_l3 }
 }
 
 #[cfg(test)]

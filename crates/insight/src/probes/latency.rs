@@ -117,8 +117,12 @@ const LEAST_PROBES: usize = 16;
 pub(super) const BETWEEN_BURSTS_NS: u64 = 300_000;
 const Z: f64 = 1.959_964;
 
-/// The latency that these probes of a load saw.
+/// The latency that these probes of a load saw: those that came while the thread had its CPU
+/// without a break, if there are enough.
 pub(crate) fn latency(probes: &[Probe], timing: &Timing) -> Option<Latency> {
+    let steady: Vec<Probe> = probes.iter().filter(|probe| probe.is_steady).copied().collect();
+    let enough = steady.iter().filter(|probe| probe.ticks.0 > 0).count() >= LEAST_PROBES;
+    let probes = if enough { &steady[..] } else { probes };
     let again: Vec<u32> = probes.iter().map(|p| p.ticks.1).filter(|&ticks| ticks > 0).collect();
     if again.len() < LEAST_PROBES {
         return None;
@@ -299,7 +303,7 @@ mod tests {
 
     fn probe(time_ns: u64, first: u32) -> Probe {
         let sample = Sample { process: 1, thread: 1, time_ns, in_kernel: false, ip: None, registers: None };
-        Probe { kept: Kept { sample, near: AllNear::default() }, address: 0, ticks: (first, 50) }
+        Probe { kept: Kept { sample, near: AllNear::default() }, address: 0, ticks: (first, 50), is_steady: false }
     }
 
     #[test]

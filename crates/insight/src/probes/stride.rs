@@ -51,6 +51,7 @@ mod tests {
                 kept: Kept { sample, near: AllNear::default() },
                 address: address(n / 8).wrapping_add((n % 8).wrapping_mul(address(0))),
                 ticks: (60, 50),
+                is_steady: false,
             }
         };
         (0..64).map(probe).collect()

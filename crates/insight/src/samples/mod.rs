@@ -33,5 +33,5 @@ pub use address_space::{AddressSpace, MappedId, Mapping, Place};
 pub use heap::Allocated;
 pub use registers::Registers;
 pub use sites::SiteId;
-pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Tally};
+pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Steady, Tally};
 pub use unwind::{Calls, UnwindTables, Unwinder};

@@ -57,6 +57,17 @@ pub struct Probe {
     /// Ticks of the time stamp counter that it took to read, and to read again; zero if it was not
     /// read.
     pub ticks: (u32, u32),
+    /// Its thread is known to have had its CPU, without a break, for some time before: what is in
+    /// the caches is what the program itself put there.
+    pub is_steady: bool,
+}
+
+/// A stretch of time in which a thread was not taken from its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steady {
+    pub thread: u32,
+    pub from_ns: u64,
+    pub to_ns: u64,
 }
 
 /// Probes of one load that are kept: more would not make its figures better.
@@ -265,7 +276,25 @@ impl Tally {
         let near = self.heaps.near(sample.process, &[address]);
         let probes = self.probes.entry(place).or_default();
         if probes.len() < PROBES_OF_LOAD {
-            probes.push(Probe { kept: Kept { sample, near }, address, ticks });
+            probes.push(Probe { kept: Kept { sample, near }, address, ticks, is_steady: false });
+        }
+    }
+
+    /// Probes in these stretches of time saw what the program sees.
+    pub fn were_steady(&mut self, stretches: &[Steady]) {
+        let mut of: HashMap<u32, Vec<&Steady>> = HashMap::new();
+        for stretch in stretches {
+            of.entry(stretch.thread).or_default().push(stretch);
+        }
+        for of_thread in of.values_mut() {
+            of_thread.sort_unstable_by_key(|stretch| stretch.from_ns);
+        }
+        for probe in self.probes.values_mut().flatten() {
+            let time_ns = probe.kept.sample.time_ns;
+            let of_thread = of.get(&probe.kept.sample.thread).map_or(&[][..], Vec::as_slice);
+            let behind = of_thread.partition_point(|stretch| stretch.from_ns <= time_ns);
+            let last = behind.checked_sub(1).map(|last| of_thread[last]);
+            probe.is_steady = last.is_some_and(|stretch| time_ns < stretch.to_ns);
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) struct Gathered {
 const NEARBY: usize = 16;
 
 impl Gathered {
-    /// Takes in the samples behind an instruction.
+    /// Takes in the samples behind an instruction; `is_chased` as for [`data_address`].
     pub(crate) fn add(
         &mut self,
         source: &Source<'_>,
@@ -93,12 +93,13 @@ impl Gathered {
         address: Svma,
         kept: &[Kept],
         samples: u64,
+        is_chased: Option<bool>,
     ) -> Option<u32> {
         let instruction = source.code.instruction(address)?;
         let [memory] = accesses(&instruction)[..] else { return None };
         let is_written = is_write(&memory) || is_stored_nearby(&source.code, address, &memory);
         let number = self.named(source, address, samples);
-        let told = |kept: &Kept| match data_address(&instruction, &kept.sample.registers?) {
+        let told = |kept: &Kept| match data_address(&instruction, &kept.sample.registers?, is_chased) {
             // The next step along a list is as good: it is about to be read.
             Ok(DataAddress::Read(at) | DataAddress::Next(at)) => Some((*kept, at)),
             _ => None,

@@ -10,6 +10,8 @@ use units::Quantity;
 /// Lines that are drawn, most stall first; the table has all.
 const DRAWN: usize = 6;
 const LINE_BYTES: u32 = 64;
+/// The column in front of which a thread's process stands, where several share lines.
+const THREAD_COLUMN: usize = 4;
 
 pub(super) fn lines(profile: &Profile, out: &mut Out) {
     if profile.lines.is_empty() {
@@ -18,12 +20,21 @@ pub(super) fn lines(profile: &Profile, out: &mut Out) {
     out.section("lines", "Cache lines that threads share");
     let by_latency = profile.sampling.backend.samples_accesses();
     let weight = if by_latency { "share of latency" } else { "stall" };
-    let head =
-        ["data", "sharing", "line", "bytes", "thread", "writes", "reads", weight, "function", "source"];
+    // Threads of one process need no such column.
+    let by_process = profile.lines.iter().any(|line| line.processes.len() > 1);
+    let mut head =
+        vec!["data", "sharing", "line", "bytes", "thread", "writes", "reads", weight, "function", "source"];
+    if by_process {
+        head.insert(THREAD_COLUMN, "process");
+    }
     let mut table = Table::with_head("Accesses to shared lines, by line, offset and thread", &head);
     for line in &profile.lines {
         for part in &line.parts {
-            table.row(row(line, part));
+            let mut row = row(line, part);
+            if by_process {
+                row.insert(THREAD_COLUMN, Cell::plain(process(line, part).to_string()));
+            }
+            table.row(row);
         }
     }
     let maps: Vec<ByteMap> = profile.lines.iter().take(DRAWN).map(map).collect();
@@ -48,6 +59,11 @@ fn weight<'q>(stall: &'q Quantity, latency_share: &'q Quantity) -> &'q Quantity 
     if stall.value().is_some() { stall } else { latency_share }
 }
 
+/// The process of a part's thread.
+fn process(line: &SharedLine, part: &LinePart) -> u32 {
+    part.process.unwrap_or(line.process)
+}
+
 fn row(line: &SharedLine, part: &LinePart) -> Vec<Cell> {
     let source = match (&part.file, part.line) {
         (Some(file), Some(line)) => name(&format!("{}:{line}", base(file))),
@@ -69,14 +85,19 @@ fn row(line: &SharedLine, part: &LinePart) -> Vec<Cell> {
 }
 
 fn map(line: &SharedLine) -> ByteMap {
-    let threads: BTreeSet<u32> = line.parts.iter().map(|part| part.thread).collect();
-    let threads: Vec<u32> = threads.into_iter().collect();
+    let thread = |part: &LinePart| (process(line, part), part.thread);
+    let threads: BTreeSet<(u32, u32)> = line.parts.iter().map(thread).collect();
+    let threads: Vec<(u32, u32)> = threads.into_iter().collect();
+    let called = |(process, thread): (u32, u32)| match line.processes.len() > 1 {
+        true => format!("process {process}, thread {thread}"),
+        false => format!("thread {thread}"),
+    };
     let reach = line.parts.iter().map(|part| part.offset + part.bytes).max().unwrap_or(0);
     let shares = line.parts.iter().filter_map(|part| weight(&part.stall, &part.latency_share).value());
     let most = shares.fold(0.0, f64::max);
     let of = if line.stall.value().is_some() { "CPU time" } else { "latency of all sampled loads" };
     let span = |part: &LinePart| Span {
-        row: threads.iter().position(|thread| *thread == part.thread).unwrap_or(0),
+        row: threads.iter().position(|of| *of == thread(part)).unwrap_or(0),
         from: part.offset,
         bytes: part.bytes.max(1),
         weight: weight(&part.stall, &part.latency_share)
@@ -84,8 +105,8 @@ fn map(line: &SharedLine) -> ByteMap {
             .map_or(0.0, |share| if most > 0.0 { share / most } else { 0.0 }),
         is_written: part.writes > 0,
         says: format!(
-            "thread {} {} bytes {} to {}: {} of the {of}{}",
-            part.thread,
+            "{} {} bytes {} to {}: {} of the {of}{}",
+            called(thread(part)),
             if part.writes > 0 { "writes" } else { "reads" },
             part.offset,
             part.offset + part.bytes.max(1) - 1,
@@ -102,7 +123,7 @@ fn map(line: &SharedLine) -> ByteMap {
             line.sharing.word(),
             line.object.as_deref().unwrap_or("data without a name"),
         ),
-        rows: threads.iter().map(|thread| format!("thread {thread}")).collect(),
+        rows: threads.iter().map(|&thread| called(thread)).collect(),
         bytes: reach.max(1).next_multiple_of(LINE_BYTES),
         spans: line.parts.iter().map(span).collect(),
     }

@@ -9,18 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 pub(crate) fn look_up(name: &CStr) -> usize {
     #[cfg(freestanding)]
     {
-        const RTLD_NEXT: usize = usize::MAX;
-        let dlsym: usize;
-        // SAFETY: the address of a weak symbol, 0 where there is none; called as libc declares it.
-        unsafe {
-            core::arch::asm!(".weak dlsym", "mov {}, [rip + dlsym@GOTPCREL]", out(reg) dlsym,
-                options(nostack, readonly, preserves_flags));
-            if dlsym == 0 {
-                return 0;
-            }
-            let dlsym: unsafe extern "C" fn(usize, *const i8) -> usize = core::mem::transmute(dlsym);
-            dlsym(RTLD_NEXT, name.as_ptr())
-        }
+        bare_calls::look_up(name) as usize
     }
     #[cfg(not(freestanding))]
     {

@@ -5,6 +5,7 @@
 //! calibrate    what a probe costs here, and what it sees
 //! process      whether a process may be stopped, and its loads read
 //! targets      the loads that are worth it, and the threads that execute them
+//! steady       whether a thread had its CPU without a break before it was stopped
 //! ```
 //!
 //! Breakpoints are the processor's own, so nothing of the program's code changes, and a thread that
@@ -12,6 +13,7 @@
 
 pub(crate) mod calibrate;
 mod process;
+mod steady;
 mod targets;
 
 use crate::allocations::recorded::Recorded;
@@ -19,7 +21,7 @@ use crate::allocations::region::Region;
 use crate::perf::open::open_breakpoint;
 use heap::layout::{NO_REGISTER, OWN_ADDRESS, PROBES};
 use insight::probes::{Operand, Part};
-use insight::samples::Tally;
+use insight::samples::{Steady, Tally};
 use process::Processes;
 use records::run::Refused;
 use std::os::fd::OwnedFd;
@@ -49,6 +51,8 @@ pub(crate) struct Probes {
     armed: Vec<OwnedFd>,
     /// How often loads were armed.
     bursts: u64,
+    /// When threads kept their CPUs.
+    steady: Vec<Steady>,
     why_not: Option<String>,
 }
 
@@ -60,6 +64,7 @@ impl Probes {
             processes: Processes::default(),
             armed: Vec::new(),
             bursts: 0,
+            steady: Vec::new(),
             why_not: None,
         }
     }
@@ -71,7 +76,13 @@ impl Probes {
             return;
         }
         self.targets.choose(tally);
-        for (number, target) in (0..PROBES).zip(self.targets.next(tally, PROBES as usize)) {
+        let chosen = self.targets.next(tally, PROBES as usize);
+        if chosen.is_empty() {
+            return;
+        }
+        let threads: Vec<ThreadId> = chosen.iter().map(|target| target.of).collect();
+        let turns = steady::settled(&threads);
+        for (number, target) in (0..PROBES).zip(chosen) {
             let process = target.of.process;
             let told = tally.heaps.was_told_of(process) || recorded.not_interposed.contains(&process);
             let Some(may) = self.processes.may(process, tally).filter(|_| told) else { continue };
@@ -99,6 +110,7 @@ impl Probes {
                 }
             }
         }
+        self.steady.extend(steady::stretches(&turns));
     }
 
     fn disarm(&mut self, region: &Region) {
@@ -119,8 +131,9 @@ impl Probes {
     }
 
     /// Nothing is armed any more. Why there are no probes, if there are none.
-    pub(crate) fn end(mut self, region: &Region, tally: &Tally) -> Option<Refused> {
+    pub(crate) fn end(mut self, region: &Region, tally: &mut Tally) -> Option<Refused> {
         self.disarm(region);
+        tally.were_steady(&self.steady);
         let why = match self.why_not {
             Some(why) => why,
             None if tally.probes.is_empty() => self.processes.why_not()?.to_owned(),

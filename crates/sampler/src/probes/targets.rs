@@ -3,7 +3,7 @@
 use super::{Armed, ThreadId};
 use crate::files;
 use insight::probes::{Operand, targets};
-use insight::samples::{AddressSpace, MappedId, PROBES_OF_LOAD, Place, Tally};
+use insight::samples::{MappedId, PROBES_OF_LOAD, Place, Tally};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Avma, FileOffset};
 
@@ -83,9 +83,9 @@ impl Targets {
         for (_, load) in order {
             let Some(target) = self.loads.get_mut(&load) else { continue };
             target.armed += 1;
-            armed.extend(last_at(tally, &target.sampled).and_then(|of| {
-                let space = &tally.processes.get(&of.process)?.space;
-                Some(Armed { of, ip: address_of(space, load)?, operand: target.operand })
+            armed.extend(last_at(tally, &target.sampled).map(|(of, (sampled, ip))| {
+                let ip = address_of(load, sampled, ip);
+                Armed { of, ip, operand: target.operand }
             }));
             if armed.len() == count {
                 break;
@@ -95,18 +95,50 @@ impl Targets {
     }
 }
 
-/// The thread that was sampled last at one of these places.
-fn last_at(tally: &Tally, places: &[Place]) -> Option<ThreadId> {
-    let kept = places.iter().filter_map(|place| tally.places.get(place)).flat_map(|counts| &counts.kept);
-    let last = kept.max_by_key(|kept| kept.sample.time_ns)?;
-    Some(ThreadId { process: last.sample.process, thread: last.sample.thread })
+/// The thread that was sampled last at one of these places, and where that was.
+fn last_at(tally: &Tally, places: &[Place]) -> Option<(ThreadId, (Place, Avma))> {
+    let kept = places
+        .iter()
+        .flat_map(|place| tally.places.get(place).into_iter().map(move |counts| (place, counts)))
+        .flat_map(|(place, counts)| counts.kept.iter().map(move |kept| (*place, &kept.sample)));
+    let (place, last) = kept.max_by_key(|(_, sample)| sample.time_ns)?;
+    Some((ThreadId { process: last.process, thread: last.thread }, (place, last.ip?)))
 }
 
-/// Where a place is in a process.
-fn address_of(space: &AddressSpace, place: Place) -> Option<Avma> {
-    let holds = |offset: FileOffset, bytes: u64| place.offset.0.wrapping_sub(offset.0) < bytes;
-    let mapping = space.all().find(|mapping| {
-        mapping.what == place.what && holds(mapping.offset, mapping.end.0 - mapping.start.0)
-    })?;
-    Some(Avma(mapping.start.0 + (place.offset.0 - mapping.offset.0)))
+/// Where a load is, by a place of the same function and where a thread stood there. Not by what is
+/// mapped from the file: linkers put the end of one segment and the beginning of the next into one
+/// page, which is mapped for both.
+fn address_of(load: Place, sampled: Place, ip: Avma) -> Avma {
+    Avma(ip.0.wrapping_sub(sampled.offset.0).wrapping_add(load.offset.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insight::samples::{Mapped, Mapping, Sample};
+
+    #[test]
+    fn loads_in_a_page_of_two_segments_are_found_where_they_run() {
+        let mut tally = Tally::default();
+        let file = Mapped { name: b"/bin/x".to_vec(), device: (8, 1), inode: 7, area: None };
+        let what = tally.id(file);
+        let at = |offset| Place { what, offset: FileOffset(offset) };
+        let mapping = |start: u64, end: u64, offset| Mapping {
+            start: Avma(start),
+            end: Avma(end),
+            offset: FileOffset(offset),
+            what,
+            is_shared: false,
+        };
+        let space = &mut tally.processes.entry(1).or_default().space;
+        space.map(mapping(0x10_0000, 0x10_4000, 0));
+        space.map(mapping(0x10_4000, 0x10_9000, 0x3000));
+        let ip = Some(Avma(0x10_4ef0));
+        let sample =
+            Sample { process: 1, thread: 2, time_ns: 3, in_kernel: false, ip, registers: None };
+        tally.count(sample);
+        let (of, (sampled, ip)) = last_at(&tally, &[at(0x3ef0)]).unwrap();
+        assert_eq!((of.thread, sampled), (2, at(0x3ef0)));
+        assert_eq!(address_of(at(0x3eed), sampled, ip), Avma(0x10_4eed));
+    }
 }

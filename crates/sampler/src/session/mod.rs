@@ -81,7 +81,7 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     recorder.finish(&mut rings, preload.as_mut().map(|preload| &mut preload.region));
     let region = preload.as_ref().map(|preload| &preload.region);
     let probes_done = probes.as_ref().map_or(0, Probes::done);
-    let none_done = probes.zip(region).and_then(|(probes, region)| probes.end(region, &recorder.tally));
+    let none_done = probes.zip(region).and_then(|(probes, region)| probes.end(region, &mut recorder.tally));
     drop(rings);
     let used = own_cpu_time().saturating_sub(used_before);
     let mut tally = recorder.tally;

@@ -1,8 +1,9 @@
 //! One load, with all that its samples, its probes and its code tell.
 
 use super::latency::LoadLatency;
-use super::settled::WaitedLoad;
+use super::settled::{SHORT_CYCLES, WaitedLoad};
 use super::{ByClock, NOT_BY_CLOCK, Waited};
+use crate::code::cause::is_repeated;
 use crate::code::dependence::Dependence;
 use crate::code::each::{Beside, bounded, stall_each};
 use crate::code::operation::carried;
@@ -40,6 +41,8 @@ pub(super) struct Load<'p> {
     pub read: Vec<(Timed, Reading)>,
     /// The samples of all loads of its function that read the same area, with its own.
     pub together: u64,
+    /// What the samples of the others among these read: compilers make several loads of one.
+    pub others_read: Vec<u64>,
 }
 
 impl Load<'_> {
@@ -58,6 +61,9 @@ impl Load<'_> {
     }
 }
 
+/// More addresses of others do not tell more.
+const MOST_OF_OTHERS: usize = 8192;
+
 /// Counts for each load the samples of those that read the same area in the same function. What one
 /// of them brings into a cache the others find there, so they wait for its lines together.
 pub(super) fn put_together(loads: &mut [Load<'_>], unit_of: impl Fn(Svma) -> Option<usize>) {
@@ -67,13 +73,19 @@ pub(super) fn put_together(loads: &mut [Load<'_>], unit_of: impl Fn(Svma) -> Opt
         both.is_some_and(|both| both >= (a.1 - a.0).max(b.1 - b.0) / 2)
     };
     let samples: Vec<u64> = loads.iter().map(|load| load.waited.samples).collect();
+    let addresses = |load: &Load<'_>| load.timed().map(|timed| timed.address.address()).collect();
+    let read: Vec<Vec<u64>> = loads.iter().map(addresses).collect();
     for (number, load) in loads.iter_mut().enumerate() {
         let (unit, Some(area)) = places[number] else { continue };
-        let others = places.iter().zip(&samples).enumerate().filter(|(other, _)| *other != number);
-        let same = others.filter(|(_, ((of, other), _))| {
+        let others = places.iter().enumerate().filter(|(other, _)| *other != number);
+        let same = others.filter(|(_, (of, other))| {
             unit.is_some() && *of == unit && other.is_some_and(|other| is_same(area, other))
         });
-        load.together += same.map(|(_, (_, samples))| samples).sum::<u64>();
+        for (other, _) in same {
+            load.together += samples[other];
+            let space = MOST_OF_OTHERS.saturating_sub(load.others_read.len());
+            load.others_read.extend(read[other].iter().take(space));
+        }
     }
 }
 
@@ -85,12 +97,14 @@ impl ByClock<'_, '_, '_> {
         address: Svma,
         waited: &Waited,
         probes: &[Probe],
+        by_code: Option<Dependence>,
     ) -> Vec<(Timed, Reading)> {
         let objects = self.objects;
         let instruction = source.code.instruction(address);
         let told = |kept: &Kept| {
             let sample = &kept.sample;
-            let at = data_address(instruction.as_ref()?, &sample.registers?).ok()?;
+            let is_chased = by_code.map(|code| code.is_chased);
+            let at = data_address(instruction.as_ref()?, &sample.registers?, is_chased).ok()?;
             let found = objects.found(kept, Avma(at.address()));
             let reading = Reading { thread: sample.thread, found, weight: 1.0 };
             Some((Timed { thread: sample.thread, time_ns: sample.time_ns, address: at }, reading))
@@ -112,15 +126,28 @@ impl ByClock<'_, '_, '_> {
         let addresses: Vec<u64> = timed.iter().map(|timed| timed.address.address()).collect();
         let seen = run.timing.as_ref().and_then(|timing| latency(probes, timing));
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
-        let pattern = by_code.map_or_else(|| pattern(&timed), |code| code.pattern);
-        let is_alone = pattern == Pattern::Chain && !by_code.is_some_and(|code| code.among_chains);
-        let step = stride(probes);
-        let judged = judge(&addresses, step.filter(|_| pattern == Pattern::Stream), &run.caches)
+        let is_chased = by_code.map(|code| code.is_chased);
+        let pattern = by_code.and_then(|code| code.pattern).unwrap_or_else(|| pattern(&timed));
+        let step = stride(probes).or_else(|| self.step_of_copies(source, address, pattern));
+        // What is fetched ahead of a chain that goes straight on is near when the thread is stopped.
+        let is_alone = pattern == Pattern::Chain
+            && step.is_none()
+            && !by_code.is_some_and(|code| code.among_chains);
+        let together: Vec<u64> = addresses.iter().chain(&load.others_read).copied().collect();
+        let judged = judge(&together, step.filter(|_| matches!(pattern, Pattern::Stream | Pattern::Chain)), &run.caches)
             .at_a_time(&self.reuse(&timed, load), &run.caches)
             .with_probes(seen.as_ref(), threads.len(), is_alone);
         let told = run.timing.as_ref().and_then(|timing| {
             let (area, is_near) = (judged.at_a_time.or(judged.footprint), judged.at_a_time.is_some());
             of_load(seen.as_ref(), judged.level, pattern, area, is_near, timing)
+        });
+        let each = beside.map(|beside| {
+            let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
+            let each = stall_each(waited.samples, beside, sharp);
+            match told.as_ref().zip(run.timing.as_ref()) {
+                Some((told, timing)) => bounded(each, told.ns(), timing.ticks_a_ns),
+                None => each,
+            }
         });
         let listed = (waited.samples >= LEAST_LISTED).then_some(self.listed.loads.len());
         let told = told.zip(seen).map(|(told, seen)| LoadLatency {
@@ -134,7 +161,7 @@ impl ByClock<'_, '_, '_> {
         let readings: Vec<Reading> = load.read.iter().map(|(_, reading)| reading.clone()).collect();
         let object =
             ObjectStalls::default().count(&readings, waited.samples as f64).map(|object| object.name);
-        let number = self.gathered.add(source, objects, address, &waited.kept, waited.samples);
+        let number = self.gathered.add(source, objects, address, &waited.kept, waited.samples, is_chased);
         self.waited.push(WaitedLoad {
             what: source.file.what,
             unit: source.code.module.unit_at(address),
@@ -146,20 +173,14 @@ impl ByClock<'_, '_, '_> {
             by: number,
             is_chain: pattern == Pattern::Chain,
             takes_its_time: self.takes_its_time(source, address, pattern, &timed, step),
+            beside,
+            is_short: each.is_some_and(|each| each.value <= SHORT_CYCLES),
             addresses,
             readings,
         });
         if waited.samples < LEAST_LISTED {
             return;
         }
-        let each = beside.map(|beside| {
-            let sharp = run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
-            let each = stall_each(waited.samples, beside, sharp);
-            match told.as_ref().zip(run.timing.as_ref()) {
-                Some((told, timing)) => bounded(each, told.told.ns(), timing.ticks_a_ns),
-                None => each,
-            }
-        });
         if let Some(number) = number {
             let by = &mut self.gathered.by[number as usize];
             (by.listed, by.each) = (Some(self.listed.loads.len()), each);
@@ -226,6 +247,12 @@ impl ByClock<'_, '_, '_> {
         reuse(timed, waits, known.map_or(MEMORY_NS, |known| known.hi))
     }
 
+    /// An instruction that copies many bytes by itself goes from each to the next.
+    fn step_of_copies(&self, source: &Source<'_>, address: Svma, pattern: Pattern) -> Option<i64> {
+        let instruction = source.code.instruction(address).filter(is_repeated)?;
+        (pattern == Pattern::Stream).then(|| instruction.memory_size().size() as i64)
+    }
+
     /// Whether a turn of the load's loop takes no longer than what it computes from turn to turn.
     fn takes_its_time(
         &self,
@@ -284,7 +311,8 @@ mod tests {
         let waited = Waited { samples, kept: Vec::new() };
         let read = (0..100).map(read).collect();
         let (probes, beside, by_code) = (&[][..], None, None);
-        Load { address: Svma(address), waited, probes, beside, by_code, read, together: samples }
+        let (address, others_read) = (Svma(address), Vec::new());
+        Load { address, waited, probes, beside, by_code, read, together: samples, others_read }
     }
 
     #[test]
@@ -299,5 +327,7 @@ mod tests {
         put_together(&mut loads, |address| Some((address.0 >= 0x90).into()));
         let together: Vec<u64> = loads.iter().map(|load| load.together).collect();
         assert_eq!(together, [500, 500, 900, 50, 70]);
+        let others: Vec<usize> = loads.iter().map(|load| load.others_read.len()).collect();
+        assert_eq!(others, [100, 100, 0, 0, 0]);
     }
 }

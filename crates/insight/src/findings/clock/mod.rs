@@ -108,8 +108,10 @@ struct ByClock<'a, 't, 'd> {
     levels: BTreeMap<Level, u64>,
     beyond_l2: u64,
     latencies: Vec<LoadLatency>,
-    /// The one that the core waited for longest.
+    /// The one to what is far that the core waited for longest.
     store: Option<stores::Store>,
+    /// Samples of all stores to what is far.
+    far_stores: u64,
     waited: Vec<WaitedLoad>,
     functions: Vec<SampledFunction>,
     /// By file.
@@ -132,6 +134,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             beyond_l2: 0,
             latencies: Vec::new(),
             store: None,
+            far_stores: 0,
             waited: Vec::new(),
             functions: Vec::new(),
             attributed: HashMap::new(),
@@ -207,21 +210,25 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
                 .file_offset(address)
                 .map(|offset| Place { what: MappedId(file.what), offset });
             let probes = place.and_then(|place| self.tally.probes.get(&place)).map_or(&[][..], Vec::as_slice);
-            let read = self.read(source, address, &waited, probes);
+            let read = self.read(source, address, &waited, probes, by_code);
             let together = waited.samples;
-            found.push(Load { address, waited, probes, beside, by_code, read, together });
+            let others_read = Vec::new();
+            found.push(Load { address, waited, probes, beside, by_code, read, together, others_read });
         }
         put_together(&mut found, |address| code.module.unit_at(address));
         for load in &found {
             self.add_load(source, load);
         }
         for (address, waited) in &stores {
-            self.gathered.add(source, self.objects, *address, &waited.kept, waited.samples);
+            self.gathered.add(source, self.objects, *address, &waited.kept, waited.samples, None);
         }
-        if let Some((address, waited)) = stores.iter().rev().max_by_key(|(_, waited)| waited.samples)
-            && self.store.as_ref().is_none_or(|most| waited.samples > most.samples)
-        {
-            self.store = Some(stores::Store::of(source, *address, waited, self.objects));
+        for (address, waited) in stores.iter().rev() {
+            let store = stores::Store::of_far(source, *address, waited, self.objects, &self.run.caches);
+            let Some(store) = store else { continue };
+            self.far_stores += waited.samples;
+            if self.store.as_ref().is_none_or(|most| waited.samples > most.samples) {
+                self.store = Some(store);
+            }
         }
         self.functions.extend(functions.into_values());
         self.attributed.insert(file.what, attributed);
@@ -250,7 +257,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         let all = tally.samples;
         let share = |part: u64| measured_share(part, all);
         let mut shared = shared(&self.gathered, all);
-        shared.findings.extend(self.store.as_ref().and_then(|store| store.finding(&share(self.sums.stores))));
+        shared.findings.extend(self.store.as_ref().and_then(|store| store.finding(&share(self.far_stores))));
         self.disturb(&shared.dirty);
         self.settle(sources);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);

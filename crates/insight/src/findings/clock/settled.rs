@@ -10,6 +10,7 @@
 //! addresses, and loads with few samples are in L1 if all of their function are.
 
 use super::ByClock;
+use crate::code::each::{Beside, stall_each};
 use crate::code::source::Source;
 use crate::data::level::judge;
 use crate::data::object_stalls::{NO_LATENCY, Reading};
@@ -18,7 +19,15 @@ use crate::share::measured_share;
 use crate::sharing::access::Memory;
 use records::profile::Level;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use units::{Quantity, Svma};
+use units::{Estimate, Quantity, Svma};
+
+/// With fewer addresses no level is known.
+const FEW: usize = 16;
+/// Parts of a sample that are counted.
+const ALIKE: u64 = 1000;
+
+/// What L1 takes on any processor, or hardly less.
+pub(super) const SHORT_CYCLES: f64 = 5.0;
 
 /// A load that samples landed behind.
 pub(super) struct WaitedLoad {
@@ -35,6 +44,10 @@ pub(super) struct WaitedLoad {
     pub is_chain: bool,
     /// Its loop takes no longer than what it computes.
     pub takes_its_time: bool,
+    /// The instructions around it that run as often.
+    pub beside: Option<Beside>,
+    /// The core waits no longer for it each time than L1 takes.
+    pub is_short: bool,
     /// What its samples read.
     pub addresses: Vec<u64>,
     pub readings: Vec<Reading>,
@@ -53,6 +66,7 @@ impl ByClock<'_, '_, '_> {
     /// Counts what the core waited for, and lists functions.
     pub(super) fn settle(&mut self, sources: &HashMap<u32, Source<'_>>) {
         let near = self.near_functions();
+        let are_short = self.few_are_short();
         let met = self.met();
         let mut computed: HashMap<(u32, Option<usize>), u64> = HashMap::new();
         let mut gone = HashSet::new();
@@ -60,7 +74,12 @@ impl ByClock<'_, '_, '_> {
             let level = load.listed.map_or(load.level, |number| self.listed.loads[number].level);
             let is_near = match level {
                 Level::L1 => true,
-                Level::Unresolved => near.contains(&(load.what, load.unit)),
+                Level::L2 => load.is_short,
+                Level::Unresolved if load.beyond_l2 => false,
+                Level::Unresolved => {
+                    let few = are_short && load.addresses.len() < FEW;
+                    few || load.is_short || near.contains(&(load.what, load.unit))
+                }
                 _ => false,
             };
             let computes = is_near || load.takes_its_time && level != Level::Dirty;
@@ -101,6 +120,30 @@ impl ByClock<'_, '_, '_> {
         }
         let fits = |addresses: &[u64]| judge(addresses, None, &self.run.caches).level == Level::L1;
         read.into_iter().filter(|(_, addresses)| fits(addresses)).map(|(function, _)| function).collect()
+    }
+
+    /// Whether the core waits no longer, each time, for loads of which too few samples tell where
+    /// their data is, all of them taken together, than L1 takes. Programs that compute have samples
+    /// behind all of their instructions, and so behind each of many loads a few.
+    fn few_are_short(&self) -> bool {
+        let few = self.waited.iter().filter(|load| {
+            load.level == Level::Unresolved
+                && !load.beyond_l2
+                && !load.is_chain
+                && load.addresses.len() < FEW
+        });
+        let (mut stalled, mut beside) = (0, Beside::default());
+        for load in few {
+            let Some(around) = load.beside.filter(|around| around.instructions > 0) else { continue };
+            stalled += load.samples;
+            // As if each had the same number of instructions beside it.
+            beside.samples += ALIKE * around.samples / around.instructions;
+            beside.instructions += 1;
+        }
+        // That many loads ran as often as that many instructions beside them.
+        let sharp = self.run.sampling.calibration.one_behind.estimate().unwrap_or(Estimate::exact(1.0));
+        let all = Beside { instructions: 1, samples: beside.samples / ALIKE };
+        beside.instructions > 0 && stall_each(stalled, all, sharp).value <= SHORT_CYCLES
     }
 
     /// Instructions that mostly access lines which other threads write: whether they wait for those

@@ -1,16 +1,18 @@
 //! The store that the core waited for longest.
 //!
 //! A sample behind a store says that the core could not go on before it was taken: the queue of
-//! stores that wait for their lines was full.
+//! stores that wait for their lines was full. Among instructions that take their time, stores have
+//! samples as all others do: those to what the caches of the core hold wait for nothing.
 
 use super::Waited;
 use crate::code::source::Source;
 use crate::data::data_address::data_address;
+use crate::data::level::{CacheSizes, judge};
 use crate::data::object_stalls::{ObjectStalls, Reading};
 use crate::data::objects::Objects;
 use crate::findings::LEAST_SHARE;
 use crate::sharing::By;
-use records::profile::{Finding, FindingKind};
+use records::profile::{Finding, FindingKind, Level};
 use units::{Avma, Estimate, Quantity, Svma, Unit};
 
 pub(super) struct Store {
@@ -20,10 +22,27 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn of(source: &Source<'_>, address: Svma, waited: &Waited, objects: &Objects<'_, '_>) -> Self {
+    /// None where the core's own caches hold what it writes, or too little is known of that.
+    pub(super) fn of_far(
+        source: &Source<'_>,
+        address: Svma,
+        waited: &Waited,
+        objects: &Objects<'_, '_>,
+        caches: &CacheSizes,
+    ) -> Option<Self> {
+        let instruction = source.code.instruction(address)?;
+        let written = waited.kept.iter().filter_map(|kept| {
+            data_address(&instruction, &kept.sample.registers?, None).ok().map(|at| at.address())
+        });
+        let judged = judge(&written.collect::<Vec<u64>>(), None, caches);
+        let is_far = judged.beyond_l2 || matches!(judged.level, Level::L3 | Level::Dram);
+        is_far.then(|| Self::of(source, address, waited, objects))
+    }
+
+    fn of(source: &Source<'_>, address: Svma, waited: &Waited, objects: &Objects<'_, '_>) -> Self {
         let instruction = source.code.instruction(address);
         let readings = waited.kept.iter().filter_map(|kept| {
-            let at = data_address(instruction.as_ref()?, &kept.sample.registers?).ok()?;
+            let at = data_address(instruction.as_ref()?, &kept.sample.registers?, None).ok()?;
             let found = objects.found(kept, Avma(at.address()));
             Some(Reading { thread: kept.sample.thread, found, weight: 1.0 })
         });
@@ -35,7 +54,7 @@ impl Store {
         }
     }
 
-    /// What there is to say, where all stores take this share of the CPU time.
+    /// What there is to say, where all stores to what is far take this share of the CPU time.
     pub(super) fn finding(&self, all: &Quantity) -> Option<Finding> {
         let share = all.estimate().filter(|share| share.value >= LEAST_SHARE)?;
         let data = self.object.as_ref().map_or_else(String::new, |name| format!(" to {name}"));

@@ -2,8 +2,9 @@
 
 use core::ffi::CStr;
 
-/// What comes behind this library in the search order.
-pub(crate) fn look_up(name: &CStr) -> *mut () {
+/// What comes behind the calling library in the search order; null where there is none, or no
+/// loader that could be asked.
+pub fn look_up(name: &CStr) -> *mut () {
     const RTLD_NEXT: usize = usize::MAX;
     let dlsym: usize;
     // SAFETY: the address of a weak symbol, 0 where there is none; called as libc declares it.
