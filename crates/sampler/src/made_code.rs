@@ -4,14 +4,29 @@
 //! that the program's user or root owns, and that was written since the program began: numbers of
 //! processes are used again. It is opened while the program runs, since a container's `/tmp` goes
 //! with it, and read at the end, when it is complete.
+//!
+//! ```text
+//! pages      the bytes of such code, read while the program runs
+//! functions  names and bytes put together: what was sampled
+//! dumps      code that a runtime itself writes down, with its lines
+//! ```
+
+mod dumps;
+mod functions;
+mod pages;
+
+pub(crate) use functions::functions;
+pub(crate) use pages::Pages;
 
 use insight::MadeCode;
 use insight::samples::Tally;
 use records::run::Refused;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -30,6 +45,8 @@ const ROOT: u32 = 0;
 #[derive(Debug)]
 pub(crate) struct Maps {
     makers: BTreeMap<u32, Maker>,
+    /// Dumps of code that processes have mapped, as the format asks for.
+    dumps: BTreeMap<u32, PathBuf>,
     began: SystemTime,
     open: usize,
 }
@@ -45,7 +62,7 @@ struct Maker {
 
 impl Default for Maps {
     fn default() -> Self {
-        Self { makers: BTreeMap::new(), began: SystemTime::now(), open: 0 }
+        Self { makers: BTreeMap::new(), dumps: BTreeMap::new(), began: SystemTime::now(), open: 0 }
     }
 }
 
@@ -54,6 +71,17 @@ impl Maps {
     pub(crate) fn expect(&mut self, process: u32) {
         let began = self.began;
         self.makers.entry(process).or_insert_with(|| Maker::of(process, began));
+    }
+
+    /// A process has mapped a file; a dump of code says by that where it is.
+    pub(crate) fn mapped(&mut self, process: u32, path: &[u8]) {
+        let path = std::path::Path::new(OsStr::from_bytes(path));
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let is_dump = name.strip_prefix("jit-").is_some_and(|name| name.strip_suffix(".dump").is_some());
+        if path.is_absolute() && is_dump {
+            self.dumps.insert(process, path.to_owned());
+            self.expect(process);
+        }
     }
 
     /// Opens the maps that are there by now.
@@ -76,6 +104,13 @@ impl Maps {
             if let Some(map) = map {
                 let name = format!("/tmp/perf-{}.map", maker.own_number);
                 read(map, |line| names.line(process, &asked, &name, line));
+            }
+            let dump = self.dumps.get(&process).and_then(|path| {
+                maker.checked(open(path, flags(), Mode::empty()).ok()?.into()).zip(path.to_str())
+            });
+            if let Some((dump, path)) = dump {
+                // It ends where the runtime stopped writing, in the middle of a record or not.
+                let _ = dumps::read(dump, process, &asked, path, &mut names);
             }
         }
         names

@@ -90,6 +90,15 @@ impl Stacks {
         *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += 1;
     }
 
+    /// Counts the samples of these places at others.
+    pub(crate) fn move_leaves(&mut self, moves: &HashMap<Place, Place>) {
+        let leaves = std::mem::take(&mut self.leaves);
+        for (leaf, samples) in leaves {
+            let place = moves.get(&leaf.place).copied().unwrap_or(leaf.place);
+            *self.leaves.entry(Leaf { place, ..leaf }).or_default() += samples;
+        }
+    }
+
     fn program(&mut self, name: &[u8]) -> u32 {
         let known = self.programs.iter().position(|known| known == name);
         let number = known.unwrap_or_else(|| {

@@ -67,7 +67,7 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     let children_before = cpu_time_of_children();
     let (watched, (mut rings, no_stacks)) = begin(request, preload.as_ref(), method)?;
     let began = Instant::now();
-    let mut recorder = method.recorder().within(request.window_from_now_ns());
+    let mut recorder = method.recorder().within(request.window_from_now_ns()).with_pages();
     if let Watched::Attached(family) = &watched {
         for event in family.iter().copied().flat_map(told_by) {
             recorder.count(event);
@@ -108,7 +108,9 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     refusals.extend(made_code::refusal(&made_code, &tally));
     let timing = region.zip(probing).map(|(region, probing)| timing(request, region, &probing));
     // The preloaded library is one of them: it is read before it goes.
-    let modules = files::modules(&tally);
+    let mut modules = files::modules(&tally);
+    let made = made_code::functions(&tally, &made_code, &recorder.pages.unwrap_or_default());
+    modules.extend(insight::put_into_files(&mut tally, made));
     if let Some(preload) = preload {
         if request.finds_out.allocations {
             refusals.extend(left_out::of(&preload, &recorder.allocations, &tally));
