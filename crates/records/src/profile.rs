@@ -81,6 +81,10 @@ pub struct ProfiledProgram {
     /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Arguments that the profiler put in front of those, so that a runtime tells of the code that it
+    /// makes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     /// The process that the profiler attached to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,

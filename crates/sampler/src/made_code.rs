@@ -6,15 +6,18 @@
 //! with it, and read at the end, when it is complete.
 //!
 //! ```text
+//! asked      what runtimes are asked for, so that they tell
 //! pages      the bytes of such code, read while the program runs
 //! functions  names and bytes put together: what was sampled
 //! dumps      code that a runtime itself writes down, with its lines
 //! ```
 
+mod asked;
 mod dumps;
 mod functions;
 mod pages;
 
+pub(crate) use asked::Asked;
 pub(crate) use functions::functions;
 pub(crate) use pages::Pages;
 
@@ -47,6 +50,8 @@ pub(crate) struct Maps {
     makers: BTreeMap<u32, Maker>,
     /// Dumps of code that processes have mapped, as the format asks for.
     dumps: BTreeMap<u32, PathBuf>,
+    /// Those that are deleted already.
+    deleted: BTreeMap<u32, File>,
     began: SystemTime,
     open: usize,
 }
@@ -62,7 +67,13 @@ struct Maker {
 
 impl Default for Maps {
     fn default() -> Self {
-        Self { makers: BTreeMap::new(), dumps: BTreeMap::new(), began: SystemTime::now(), open: 0 }
+        Self {
+            makers: BTreeMap::new(),
+            dumps: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            began: SystemTime::now(),
+            open: 0,
+        }
     }
 }
 
@@ -77,11 +88,21 @@ impl Maps {
     pub(crate) fn mapped(&mut self, process: u32, path: &[u8]) {
         let path = std::path::Path::new(OsStr::from_bytes(path));
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if name.starts_with("jit-") && name.ends_with(".dump (deleted)") {
+            self.deleted.extend(deleted(process).map(|dump| (process, dump)));
+            self.expect(process);
+        }
         let is_dump = name.strip_prefix("jit-").is_some_and(|name| name.strip_suffix(".dump").is_some());
         if path.is_absolute() && is_dump {
             self.dumps.insert(process, path.to_owned());
             self.expect(process);
         }
+    }
+
+    /// A process writes a dump to this file.
+    pub(crate) fn dumps_to(&mut self, process: u32, path: &std::path::Path) {
+        self.dumps.insert(process, path.to_owned());
+        self.expect(process);
     }
 
     /// Opens the maps that are there by now.
@@ -106,9 +127,13 @@ impl Maps {
                 read(map, |line| names.line(process, &asked, &name, line));
             }
             let dump = self.dumps.get(&process).and_then(|path| {
-                maker.checked(open(path, flags(), Mode::empty()).ok()?.into()).zip(path.to_str())
+                let dump = maker.checked(open(path, flags(), Mode::empty()).ok()?.into());
+                dump.zip(Some(path.to_str()?.to_owned()))
             });
-            if let Some((dump, path)) = dump {
+            let deleted = self.deleted.remove(&process).and_then(|dump| maker.checked(dump));
+            let deleted = deleted.map(|dump| (dump, format!("jit-{}.dump", maker.own_number)));
+            for (dump, path) in dump.into_iter().chain(deleted) {
+                let path = path.as_str();
                 // It ends where the runtime stopped writing, in the middle of a record or not.
                 let _ = dumps::read(dump, process, &asked, path, &mut names);
             }
@@ -160,6 +185,18 @@ impl Maker {
         let is_new = about.modified().is_ok_and(|written| written + TOLERANCE >= self.began);
         (about.is_file() && is_of_user && is_new).then_some(map)
     }
+}
+
+/// The dump that a process has deleted, and writes all the same.
+fn deleted(process: u32) -> Option<File> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    let is_it = |path: &PathBuf| {
+        let to = std::fs::read_link(path).unwrap_or_default();
+        let name = to.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.starts_with("jit-") && name.ends_with(".dump (deleted)")
+    };
+    let path = entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_it)?;
+    Some(open(path, flags() - OFlags::NOFOLLOW, Mode::empty()).ok()?.into())
 }
 
 /// A pipe must not stop the profiler.

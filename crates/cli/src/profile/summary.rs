@@ -39,6 +39,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
         text.push_str(&refusals(profile));
         return text;
     }
+    text.push_str(&asked(profile));
     text.push_str(&where_time_went(profile, width));
     text.push_str(&loads(profile, top, width));
     text.push_str(&callers(profile, top));
@@ -96,6 +97,21 @@ pub(super) fn head(profile: &Profile) -> String {
     format!(
         "profile of {what}: {elapsed} elapsed, {cpu_time} of CPU time in {threads}{processes}{ended}\n{selected}"
     )
+}
+
+/// What a runtime was asked for, so that its code has names.
+fn asked(profile: &Profile) -> String {
+    let asked = &profile.program.asked;
+    // Of a path, what it leads to.
+    let word = |word: &String| match word.split_once(":/") {
+        Some((option, path)) => format!("{option}:{}", file_name(path.split('=').next().unwrap_or(path))),
+        None => word.clone(),
+    };
+    let words: Vec<String> = asked.iter().map(word).collect();
+    if words.is_empty() {
+        return String::new();
+    }
+    format!("  started with {}, to name its code (--no-code-names leaves it out)\n", words.join(" "))
 }
 
 /// Which part of the run is shown, if it is not all of it.
@@ -182,7 +198,7 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
             latency(&load.latency),
             level(load),
             pattern(load).to_owned(),
-            short(load.function.as_deref().unwrap_or("?"), 40),
+            function(load),
             format!("{:#x} {}", load.address, load.instruction),
             source(load),
             load.object.as_ref().map_or_else(|| "-".to_owned(), |name| data(profile, name)),
@@ -215,6 +231,15 @@ pub(super) fn source(load: &StallingLoad) -> String {
     match (&load.file, load.line) {
         (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
         _ => file_name(&load.module),
+    }
+}
+
+/// The function that a load stands in; of an inlined one, where that is, too.
+fn function(load: &StallingLoad) -> String {
+    let own = load.function.as_deref().unwrap_or("?");
+    match load.inlined.first() {
+        Some(inlined) if inlined != own => format!("{} in {}", short(inlined, 40), short(own, 20)),
+        _ => short(own, 40),
     }
 }
 

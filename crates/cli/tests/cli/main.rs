@@ -35,6 +35,7 @@ mod installed;
 mod kernel;
 mod levels;
 mod libraries;
+mod made;
 mod measured;
 mod measuring;
 mod no_yield;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Code is moved and thrown away, and its memory is used again; a map only grows. So of the lines
-//! that hold an address, the last one counts. Runtimes can dump the code itself, too, with its lines
-//! of source (`jit-PID.dump`): then it counts which code was there when it was sampled.
+//! that hold an address, the last one counts. Runtimes can dump the code itself, too, with its
+//! lines of source (`jit-PID.dump`): then it counts which code was there when it was sampled.
 
 use crate::samples::address_space::Place;
 use crate::samples::stacks::Frame;

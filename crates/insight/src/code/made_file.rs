@@ -32,8 +32,8 @@ impl MadeFunction {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
-    /// Cuts off what is in front of the first instruction, where it is not known which byte that is:
-    /// the beginning from which decoding comes to most samples. Others are not in it.
+    /// Cuts off what is in front of the first instruction, where it is not known which byte that
+    /// is: the beginning from which decoding comes to most samples. Others are not in it.
     pub fn aligned(self) -> Option<Self> {
         let hits = |skip: u64| -> Vec<(Place, u64)> {
             let bytes = self.bytes.get(skip as usize..).unwrap_or(&[]);
@@ -77,7 +77,8 @@ const SECTION: usize = 64;
 const MOST_FUNCTIONS: usize = 8192;
 
 /// Makes files of these functions, each as the record spells its path, and has their samples count
-/// in them. Functions that lie upon each other ran at different times: they come into several files.
+/// in them. Functions that lie upon each other ran at different times: they come into several
+/// files.
 pub fn put_into_files(
     tally: &mut Tally,
     functions: impl IntoIterator<Item = (String, MadeFunction)>,
@@ -200,7 +201,7 @@ mod tests {
     use image::names::{Frame, Line};
     use units::{Avma, Svma};
 
-    /// push rbp; again: mov rdi, [rdi]; dec rsi; jnz again; pop rbp; ret
+    /// It is `push rbp; again: mov rdi, [rdi]; dec rsi; jnz again; pop rbp; ret`.
     const CHASE: [u8; 11] = [0x55, 0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8, 0x5d, 0xc3];
 
     fn function(start: u64, name: &str, sampled: &[(Place, u64)]) -> MadeFunction {

@@ -10,10 +10,11 @@
 //!   2 lines: address, count, each: address, line, discriminator, file
 //! ```
 //!
-//! The lines of code come before it.
+//! The lines of code come before it. The profiler's own agent in Java virtual machines writes two
+//! kinds of records more, which tell of inlined methods: `java.rs` in the heap room.
 
 use insight::{Frame, Line, Made, MadeCode, ToldFrames};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufReader, Read};
 
@@ -26,6 +27,10 @@ const LARGEST_FILE: u64 = 1 << 30;
 const CODE: u32 = 0;
 const MOVED: u32 = 1;
 const LINES: u32 = 2;
+const METHOD: u32 = 64;
+const FRAMES: u32 = 65;
+/// What comes before the code in the files that `perf inject` makes.
+const FILE_HEADER: u64 = 64;
 /// In place of a file: the same as before.
 const SAME: &[u8] = b"\xff";
 
@@ -48,6 +53,7 @@ pub(crate) fn read(
     std::io::copy(&mut reader.by_ref().take(more), &mut std::io::sink()).ok()?;
     let mut lines = ToldFrames::new();
     let mut by_number: BTreeMap<u64, Made> = BTreeMap::new();
+    let mut methods = Methods::default();
     loop {
         let mut head = [0; RECORD];
         reader.read_exact(&mut head).ok()?;
@@ -56,7 +62,12 @@ pub(crate) fn read(
         reader.read_exact(&mut body).ok()?;
         match kind {
             CODE => {
-                let Some((number, made)) = code(&body, path, std::mem::take(&mut lines)) else { continue };
+                let (mut lines, frames) = (std::mem::take(&mut lines), std::mem::take(&mut methods.frames));
+                let Some((start, bytes)) = u64_at(&body, 16).zip(u64_at(&body, 24)) else { continue };
+                if !frames.is_empty() && asked.range(start..start.saturating_add(bytes)).next().is_some() {
+                    lines = methods.told(start, &frames);
+                }
+                let Some((number, made)) = code(&body, path, lines) else { continue };
                 names.add(process, asked, made.clone());
                 by_number.insert(number, made);
             }
@@ -68,9 +79,89 @@ pub(crate) fn read(
                 }
             }
             LINES => lines = lines_of(&body).unwrap_or_default(),
+            METHOD => {
+                let _ = methods.add(&body);
+            }
+            FRAMES => methods.frames = frames_of(&body).unwrap_or_default(),
             _ => {}
         }
     }
+}
+
+/// What the agent tells of Java's methods.
+#[derive(Default)]
+struct Methods {
+    by_number: HashMap<u64, Method>,
+    /// Of the code that comes next.
+    frames: Vec<Inlined>,
+}
+
+struct Method {
+    name: String,
+    file: String,
+    /// By the bytecode from where on.
+    lines: BTreeMap<u64, u32>,
+}
+
+/// The methods at the instructions in front of an address, the innermost first.
+struct Inlined {
+    end: u64,
+    /// Each with its number and its bytecode.
+    methods: Vec<(u64, u64)>,
+}
+
+impl Methods {
+    fn add(&mut self, body: &[u8]) -> Option<()> {
+        let (number, count) = (u64_at(body, 0)?, u64_at(body, 8)?);
+        let (mut at, mut lines) = (16, BTreeMap::new());
+        for _ in 0..count {
+            lines.insert(u64::from(u32_at(body, at)?), u32_at(body, at + 4)?);
+            at += 8;
+        }
+        let mut texts = body.get(at..)?.split(|&byte| byte == 0);
+        let (name, file) = (texts.next()?, texts.next()?);
+        // `package/Class.method`
+        let name = insight::shown_name(name).replace('/', ".");
+        self.by_number.insert(number, Method { name, file: insight::shown_name(file), lines });
+        Some(())
+    }
+
+    fn told(&self, start: u64, frames: &[Inlined]) -> ToldFrames {
+        let frame = |&(method, bytecode): &(u64, u64)| {
+            let method = self.by_number.get(&method)?;
+            let line = method.lines.range(..=bytecode).next_back().map(|(_, line)| *line);
+            let line = line.filter(|_| !method.file.is_empty());
+            let line = line.map(|line| Line { file: method.file.clone(), line });
+            Some(Frame { function: Some(method.name.clone()), line })
+        };
+        let mut told = ToldFrames::new();
+        let mut from = start;
+        for Inlined { end, methods } in frames {
+            told.insert(from, methods.iter().filter_map(frame).collect());
+            from = *end;
+        }
+        told
+    }
+}
+
+fn frames_of(body: &[u8]) -> Option<Vec<Inlined>> {
+    let (count, mut at) = (u64_at(body, 0)?, 8);
+    let mut next = || {
+        let word = u64_at(body, at);
+        at += 8;
+        word
+    };
+    let mut frames = Vec::new();
+    for _ in 0..count {
+        let (end, count) = (next()?, next()?);
+        let mut methods = Vec::new();
+        for _ in 0..count {
+            methods.push((next()?, next()?));
+        }
+        frames.push(Inlined { end, methods });
+    }
+    frames.sort_by_key(|frames| frames.end);
+    Some(frames)
 }
 
 fn code(body: &[u8], path: &str, lines: ToldFrames) -> Option<(u64, Made)> {
@@ -80,8 +171,10 @@ fn code(body: &[u8], path: &str, lines: ToldFrames) -> Option<(u64, Made)> {
     let length = name.iter().position(|&byte| byte == 0)?;
     let code = name.get(length + 1..)?.get(..usize::try_from(bytes).ok()?)?.to_vec();
     let name = insight::shown_name(&name[..length]);
-    let told =
-        lines.into_iter().filter(|(at, _)| (start..start.saturating_add(bytes)).contains(at)).collect();
+    // V8 tells where lines are in the file that `perf inject` makes of each function.
+    let ahead = if name.starts_with("JS:") { FILE_HEADER } else { 0 };
+    let lines = lines.into_iter().map(|(at, line)| (at.saturating_sub(ahead), line));
+    let told = lines.filter(|(at, _)| (start..start.saturating_add(bytes)).contains(at)).collect();
     Some((number, Made { start, bytes, name, module: path.to_owned(), told, code: Some(code) }))
 }
 
@@ -149,7 +242,7 @@ mod tests {
             ],
         );
         let code =
-            record(CODE, &[&[0; 8], &word(0), &word(0x1000), &word(8), &word(1), b"JS:*sum\0", &[0x90; 8]]);
+            record(CODE, &[&[0; 8], &word(0), &word(0x1000), &word(8), &word(1), b"sum\0", &[0x90; 8]]);
         let moved = record(MOVED, &[&[0; 8], &word(0), &word(0x1000), &word(0x5000), &word(8), &word(1)]);
         [header, lines, code, record(77, &[&[1, 2, 3]]), moved].concat()
     }
@@ -167,7 +260,7 @@ mod tests {
     fn code_is_named_with_its_lines() {
         let names = names_of(&dump());
         let made = names.all_at(1, 0x1004).last().expect("it is named");
-        assert_eq!((made.name.as_str(), made.start, made.bytes), ("JS:*sum", 0x1000, 8));
+        assert_eq!((made.name.as_str(), made.start, made.bytes), ("sum", 0x1000, 8));
         assert_eq!(made.code.as_deref(), Some(&[0x90; 8][..]));
         let line = |at: &u64| made.told[at][0].line.clone().expect("it has a line");
         let lines: Vec<_> = made.told.keys().map(|at| (*at, line(at).file, line(at).line)).collect();
@@ -175,6 +268,55 @@ mod tests {
         let moved = names.all_at(1, 0x5005).last().expect("it was moved there");
         assert_eq!((moved.start, moved.code.as_ref()), (0x5000, None));
         assert_eq!(moved.told.keys().copied().collect::<Vec<_>>(), [0x5000, 0x5004]);
+    }
+
+    #[test]
+    fn lines_of_v8_are_those_of_a_file_with_a_header() {
+        let whole = dump();
+        let at = whole.windows(4).position(|bytes| bytes == b"sum\0").expect("it is in there");
+        let mut of_v8 = whole.clone();
+        of_v8[at..at + 3].copy_from_slice(b"JS:");
+        // Its lines would be in front of it.
+        assert!(names_of(&of_v8).all_at(1, 0x1004).last().unwrap().told.is_empty());
+        for line in [0x1000_u64, 0x1004] {
+            let bytes = line.to_le_bytes();
+            let at = of_v8[HEADER + 32..].windows(8).position(|part| part == bytes).unwrap() + HEADER + 32;
+            of_v8[at..at + 8].copy_from_slice(&(line + FILE_HEADER).to_le_bytes());
+        }
+        let names = names_of(&of_v8);
+        let told = &names.all_at(1, 0x1004).last().unwrap().told;
+        assert_eq!(told.keys().copied().collect::<Vec<_>>(), [0x1000, 0x1004]);
+    }
+
+    #[test]
+    fn inlined_methods_are_told() {
+        let word = |value: u64| value.to_le_bytes();
+        let half = |value: u32| value.to_le_bytes();
+        let outer = record(METHOD, &[&word(7), &word(1), &half(0), &half(30), b"a/Walk.main\0Walk.java\0"]);
+        let inner = record(
+            METHOD,
+            &[&word(8), &word(2), &half(0), &half(10), &half(5), &half(12), b"Walk.walk\0Walk.java\0"],
+        );
+        let frames = [
+            &word(2)[..],
+            &[&word(0x1003)[..], &word(1), &word(7), &word(0)].concat(),
+            &[&word(0x1008)[..], &word(2), &word(8), &word(6), &word(7), &word(2)].concat(),
+        ];
+        let code =
+            record(CODE, &[&[0; 8], &word(0), &word(0x1000), &word(8), &word(1), b"Walk.main\0", &[0x90; 8]]);
+        let header = &dump()[..HEADER];
+        let all = [header, &outer, &inner, &record(FRAMES, &frames), &code].concat();
+        let names = names_of(&all);
+        let told = &names.all_at(1, 0x1004).last().unwrap().told;
+        let frame = |name: &str, line| Frame {
+            function: Some(name.to_owned()),
+            line: Some(Line { file: "Walk.java".to_owned(), line }),
+        };
+        assert_eq!(told[&0x1000], [frame("a.Walk.main", 30)]);
+        assert_eq!(told[&0x1003], [frame("Walk.walk", 12), frame("a.Walk.main", 30)]);
+        for at in 0..all.len() {
+            names_of(&all[..at]);
+        }
     }
 
     #[test]

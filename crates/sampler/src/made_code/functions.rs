@@ -1,8 +1,8 @@
 //! From pages that were read and names that were told to the functions that were sampled.
 //!
 //! A function's name tells where it begins and ends. Where there is none, the code around the
-//! samples is taken: instructions have several lengths, so a beginning is chosen from which decoding
-//! comes to the sampled instructions.
+//! samples is taken: instructions have several lengths, so a beginning is chosen from which
+//! decoding comes to the sampled instructions.
 
 use super::pages::Pages;
 use insight::samples::{Place, Tally};
