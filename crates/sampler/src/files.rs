@@ -121,7 +121,7 @@ pub(crate) fn partly(mapped: &Mapped, sections: &[&str]) -> Option<Partly> {
 }
 
 /// The bytes of a file that is mapped, or of the vDSO.
-fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
     let path = path_of(mapped);
     match &mapped.name[..] {
         VDSO => own_vdso(),

@@ -7,6 +7,7 @@
 use crate::allocations::recorded::Recorded;
 use crate::allocations::region::Region;
 use crate::files::{self, BuildIds};
+use crate::interpreted::Interpreters;
 use crate::made_code::{self, Maps, Pages};
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
@@ -29,6 +30,7 @@ pub(crate) struct Recorder {
     pub signals: Option<Reader>,
     /// The maps of code that processes make.
     pub maps: Maps,
+    interpreters: Interpreters,
     /// The code itself, where the processes run here.
     pub pages: Option<Pages>,
 }
@@ -158,6 +160,7 @@ impl Recorder {
                     if let Some(pages) = &mut self.pages {
                         pages.forget(process);
                     }
+                    self.interpreters.forget(process);
                     entry.space = insight::samples::AddressSpace::default();
                     self.tally.heaps.forget(process, time_ns);
                 }
@@ -191,10 +194,22 @@ impl Recorder {
         let Some((place, version)) = self.place(&sample, sample.ip.unwrap_or(registers.ip)) else { return };
         let place = self.tally.with_version(place, version);
         let Some(process) = self.tally.processes.get(&sample.process) else { return };
+        // What a recording was made of is not there any more.
+        let runs_scripts =
+            self.pages.is_some() && self.interpreters.runs_scripts(&self.tally, sample.process);
         let (mapped, build_ids) = (&self.tally.mapped, &self.build_ids);
         let tables = |what: MappedId| files::unwind_tables_with(&mapped[what.0 as usize], build_ids);
-        let calls = self.unwinder.calls(&registers, stack, &process.space, tables);
-        self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
+        let calls = self.unwinder.calls(&registers, stack, &process.space, runs_scripts, tables);
+        let mut scripts = Vec::new();
+        if runs_scripts {
+            let places: Vec<Place> = [place].into_iter().chain(calls.callers.iter().copied()).collect();
+            let stack = (registers.general[4], stack);
+            let lines =
+                self.interpreters.lines(&self.tally, sample.process, &places, &calls.registers, stack);
+            scripts =
+                lines.into_iter().map(|(frame, line)| (frame, self.tally.stacks.script(line))).collect();
+        }
+        self.tally.stacks.count_scripts(&process.name, place, sample.in_kernel, &calls, &scripts);
     }
 
     /// Counts a stack that is unwound already.
@@ -204,7 +219,7 @@ impl Recorder {
         // Each caller goes on behind its call.
         let inside = |at: &Avma| process.space.place(Avma(at.0.checked_sub(1)?));
         let found: Vec<_> = callers.iter().map_while(inside).collect();
-        let calls = Calls { whole: found.len() == callers.len(), callers: found };
+        let calls = Calls { whole: found.len() == callers.len(), callers: found, registers: Vec::new() };
         self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }
 

@@ -19,6 +19,7 @@ pub enum Subject {
 
 /// What is to be found out beside the loads themselves.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct FindsOut {
     /// Who calls what waits.
     pub stacks: bool,

@@ -43,6 +43,7 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
     text.push_str(&where_time_went(profile, width));
     text.push_str(&loads(profile, top, width));
     text.push_str(&callers(profile, top));
+    text.push_str(&scripts(profile, top, width));
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
     text.push_str(&lines(profile, width));
@@ -267,6 +268,25 @@ pub(super) fn callers(profile: &Profile, top: usize) -> String {
         return lines;
     }
     format!("\n  the most frequent callers of these loads (share of the load's stacks)\n{lines}")
+}
+
+/// Lines of scripts, by what their interpreter waits for them.
+fn scripts(profile: &Profile, top: usize, width: usize) -> String {
+    let mut rows = vec![row(["stall", "time", "line", "function", "waits for", "in"])];
+    for line in profile.scripts.iter().take(top) {
+        rows.push(vec![
+            percent(&line.stall),
+            percent(&line.time),
+            format!("{}:{}", file_name(&line.file), line.line),
+            short(&line.function, 40),
+            line.data.clone().unwrap_or_else(|| "-".to_owned()),
+            line.waits_in.as_deref().map_or_else(|| "-".to_owned(), |name| short(name, 40)),
+        ]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    format!("\n  lines of scripts, by the samples that have a stack\n{}\n", draw(&rows, width))
 }
 
 fn functions(profile: &Profile, top: usize, width: usize) -> String {

@@ -32,6 +32,7 @@ mod harvest_says;
 mod hosts;
 mod idle_cpus;
 mod installed;
+mod interpreted;
 mod kernel;
 mod levels;
 mod libraries;

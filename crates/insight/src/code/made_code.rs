@@ -57,7 +57,7 @@ impl MadeCode {
         let mut asked: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         let calls = tally.stacks.nodes().filter_map(|(_, node)| match node.frame {
             Frame::Call(place) => Some(place),
-            Frame::Program(_) => None,
+            Frame::Program(_) | Frame::Script(_) => None,
         });
         let leaves = tally.stacks.leaves.keys().map(|leaf| leaf.place);
         let accessed = tally.accesses.places.keys().copied();
