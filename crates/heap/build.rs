@@ -5,4 +5,5 @@ fn main() {
     let embed = embed::Embed::new().using("bare-calls");
     embed.library("heap", "gleaner_heap", &[]);
     embed.library("heap", "gleaner_changes", &["--cfg=changes"]);
+    embed.library("heap", "gleaner_java", &["--cfg=java"]);
 }

@@ -34,8 +34,9 @@ use units::Bytes;
 /// addresses, the sizes of the caches and these latencies. The program's standard streams are its
 /// own; the summary goes to standard error.
 ///
-/// Code that a program makes while it runs is named by /tmp/perf-PID.map, which node
-/// --perf-basic-prof, jcmd PID Compiler.perfmap (for java) and python3 -X perf write.
+/// Code that a program makes while it runs is read from its memory. java and node are asked for
+/// its functions and lines; other programs may write /tmp/perf-PID.map, as jcmd PID
+/// Compiler.perfmap and python3 -X perf do.
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
     /// How to sample
@@ -50,7 +51,7 @@ pub(crate) struct ProfileArgs {
     ///
     /// Of cpu-clock or cycles; or loads and stores that perf mem record, perf c2c record or perf
     /// record -d -W sampled by Intel PEBS, AMD IBS or Arm SPE: these are shown by their latency.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "budget", "duration", "no_allocations", "no_probes"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "budget", "duration", "no_allocations", "no_code_names", "no_probes"])]
     perf_data: Option<PathBuf>,
 
     /// Samples a second of each thread's CPU time [default: as many as --budget allows, at most
@@ -124,6 +125,11 @@ struct LeftOut {
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["no_allocations", "perf_data"])]
     objects_from: Option<Bytes>,
 
+    /// Leave out what code is called that java and node make while they run: they get no arguments
+    /// by which they tell it
+    #[arg(long)]
+    no_code_names: bool,
+
     /// Leave out how long loads take: no breakpoints are set
     #[arg(long)]
     no_probes: bool,
@@ -189,6 +195,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
             stacks: !args.left_out.no_stacks,
             allocations: !args.left_out.no_allocations,
             allocations_from: args.left_out.objects_from.unwrap_or_default(),
+            made_code: !args.left_out.no_code_names,
             latencies: !args.left_out.no_probes,
         },
         output: if console.json() { Output::ToError } else { Output::AsItIs },
@@ -253,7 +260,13 @@ fn of_subject(
         budget: 0.03,
         duration,
         window: None,
-        finds_out: FindsOut { stacks: true, allocations: true, allocations_from: Bytes(0), latencies: true },
+        finds_out: FindsOut {
+            stacks: true,
+            allocations: true,
+            allocations_from: Bytes(0),
+            made_code: false,
+            latencies: true,
+        },
         output: Output::Nowhere,
         inherited: lab::inherited::at_start(),
         caches: weights.caches,

@@ -46,57 +46,60 @@
 //! sys          system calls
 //! changes      another library: it changes a program's memory, for trials (`changes/mod.rs`)
 //! traces       a third one: it hands over the accesses that trace twins write down
-//! library      the first two as files
+//! java         a fourth one: it tells which code a Java virtual machine makes
+//! library      those that this crate builds, as files
 //! ```
 //!
-//! It is built four times: as an ordinary crate, for tests and for the profiler, which uses its
+//! It is built five times: as an ordinary crate, for tests and for the profiler, which uses its
 //! `layout`; by this crate's build script with `--cfg freestanding`, as the shared object that is
-//! preloaded, and with `--cfg changes` besides, as the other library; and by the trace room with
-//! `--cfg traces` besides, as the third one.
+//! preloaded, and with `--cfg changes` or `--cfg java` besides, as other libraries; and by the
+//! trace room with `--cfg traces` besides.
 #![cfg_attr(freestanding, no_std)]
 #![allow(dead_code)] // each build uses a part of it: in an ordinary crate nothing is interposed
 
 #[cfg(freestanding)]
 extern crate core;
 
-#[cfg(all(freestanding, not(any(changes, traces))))]
+#[cfg(all(freestanding, not(any(changes, java, traces))))]
 mod areas;
-#[cfg(not(traces))]
+#[cfg(not(any(java, traces)))]
 mod arena;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 mod calls;
 #[cfg(any(not(freestanding), changes))]
 pub mod changes;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 pub mod clock;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(java)))]
 mod environment;
 #[cfg(freestanding)]
 mod freestanding;
-#[cfg(all(freestanding, not(any(changes, traces))))]
+#[cfg(all(freestanding, not(any(changes, java, traces))))]
 mod interpose;
-#[cfg(not(any(changes, traces)))]
+#[cfg(java)]
+mod java;
+#[cfg(not(any(changes, java, traces)))]
 mod keys;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 pub mod layout;
 #[cfg(not(freestanding))]
 pub mod library;
-#[cfg(freestanding)]
+#[cfg(all(freestanding, not(java)))]
 mod next;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 pub mod probe;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 mod record;
-#[cfg(all(freestanding, not(any(changes, traces))))]
+#[cfg(all(freestanding, not(any(changes, java, traces))))]
 mod recording;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 mod stack;
-#[cfg(all(freestanding, not(any(changes, traces))))]
+#[cfg(all(freestanding, not(any(changes, java, traces))))]
 mod startup;
 mod sys;
-#[cfg(not(any(changes, traces)))]
+#[cfg(not(any(changes, java, traces)))]
 mod table;
-#[cfg(not(changes))]
+#[cfg(not(any(changes, java)))]
 pub mod traces;
-#[cfg(all(freestanding, not(any(changes, traces))))]
+#[cfg(all(freestanding, not(any(changes, java, traces))))]
 mod traps;

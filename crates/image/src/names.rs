@@ -6,6 +6,7 @@ use crate::elf::bytes::hex;
 use addr2line::Context;
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef};
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use units::Svma;
 
@@ -15,6 +16,8 @@ type Slice<'d> = EndianSlice<'d, LittleEndian>;
 pub struct Names<'d> {
     image: Option<Image<'d>>,
     lines: Option<Context<Slice<'d>>>,
+    /// What is told beside the file.
+    told: Option<&'d ToldFrames>,
 }
 
 /// A line of source.
@@ -31,6 +34,13 @@ pub struct Frame {
     /// As the linker knows it.
     pub function: Option<String>,
     pub line: Option<Line>,
+}
+
+/// The functions and lines at addresses, each from its address to the next one's.
+pub type ToldFrames = BTreeMap<u64, Vec<Frame>>;
+
+fn at(told: &ToldFrames, address: Svma) -> &[Frame] {
+    told.range(..=address.0).next_back().map_or(&[], |(_, frames)| frames)
 }
 
 /// The same for compilers, which find a place again by it whatever stands before the function.
@@ -54,7 +64,13 @@ impl<'d> Names<'d> {
             Some(debug) => context(&debug),
             None => image.as_ref().and_then(context),
         };
-        Self { image, lines }
+        Self { image, lines, told: None }
+    }
+
+    /// Code that was made at run time has no debug information: its runtime tells the lines.
+    #[must_use]
+    pub fn with_frames(self, frames: &'d ToldFrames) -> Self {
+        Self { told: Some(frames).filter(|frames| !frames.is_empty()), ..self }
     }
 
     /// The instruction, in Intel's syntax.
@@ -67,12 +83,18 @@ impl<'d> Names<'d> {
     }
 
     pub fn line(&self, address: Svma) -> Option<Line> {
+        if let Some(told) = self.told {
+            return at(told, address).first()?.line.clone();
+        }
         let location = self.lines.as_ref()?.find_location(address.0).ok()??;
         Some(Line { file: location.file?.to_owned(), line: location.line? })
     }
 
     /// The functions at an address by debug information; none without it.
     pub fn frames(&self, address: Svma) -> Vec<Frame> {
+        if let Some(told) = self.told {
+            return at(told, address).to_vec();
+        }
         let mut found = Vec::new();
         let frames = self.lines.as_ref().and_then(|lines| lines.find_frames(address.0).skip_all_loads().ok());
         if let Some(mut frames) = frames {

@@ -22,11 +22,13 @@ pub mod samples;
 mod share;
 mod sharing;
 
-pub use code::made_code::MadeCode;
+pub use code::made_code::{Made, MadeCode, UNNAMED_FUNCTION, UNNAMED_MODULE, shown_name};
+pub use code::made_file::{MadeFunction, put_into_files};
 pub use code::names::demangled;
 pub use code::source::ModuleFile;
 pub use data::level::CacheSizes;
 pub use findings::profile::{accesses_profile, profile};
 pub use findings::run::Run;
 pub use findings::weights::Weights;
+pub use image::names::{Frame, Line, ToldFrames};
 pub use share::measured_share;

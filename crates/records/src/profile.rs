@@ -10,6 +10,7 @@ mod line;
 mod load;
 mod object;
 mod sampling;
+mod script;
 mod trace;
 mod trial;
 
@@ -20,6 +21,7 @@ pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationContext, AllocationSite, CodeAddress, MemoryObject, SourceCall};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling, Selected};
+pub use script::ScriptLine;
 pub use trace::{BandwidthSlice, CacheModel, ModuleLeftOut, Trace, TracedInstruction, TracedLevels};
 pub use trial::{Trial, TrialOutcome};
 
@@ -41,6 +43,9 @@ pub struct Profile {
     pub functions: Vec<FunctionShare>,
     /// The data that the core waited for, most stall first.
     pub objects: Vec<MemoryObject>,
+    /// Lines of scripts, those that wait most first; empty where no interpreter is known to have run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptLine>,
     /// Cache lines that threads share, most stall first.
     #[serde(default)]
     pub lines: Vec<SharedLine>,
@@ -81,6 +86,10 @@ pub struct ProfiledProgram {
     /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Arguments that the profiler put in front of those, so that a runtime tells of the code that it
+    /// makes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     /// The process that the profiler attached to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,

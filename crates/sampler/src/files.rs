@@ -6,7 +6,7 @@ use image::Image;
 use image::elf::bytes::hex;
 use insight::ModuleFile;
 use insight::samples::{Mapped, Tally, UnwindTables};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -91,7 +91,7 @@ pub(crate) fn modules_with(tally: &Tally, build_ids: &BuildIds) -> (Vec<ModuleFi
             .and_then(|image| image::names::separate_debug_file(image.build_id()?))
             .and_then(|path| elf(&path));
         let path = records::text_of(path_of(mapped));
-        found.push(ModuleFile { what: what as u32, path, data, debug: separate });
+        found.push(ModuleFile { what: what as u32, path, data, debug: separate, told: BTreeMap::new() });
     }
     (found, missing)
 }
@@ -121,7 +121,7 @@ pub(crate) fn partly(mapped: &Mapped, sections: &[&str]) -> Option<Partly> {
 }
 
 /// The bytes of a file that is mapped, or of the vDSO.
-fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
     let path = path_of(mapped);
     match &mapped.name[..] {
         VDSO => own_vdso(),

@@ -12,6 +12,7 @@
 //! calibrate    where samples land behind a load that is known to stall, and what one costs
 //! frequency    how many samples a second that allows
 //! made_code    the maps of code that programs make while they run
+//! interpreted/ lines of scripts, beside the frames of the interpreter that runs them
 //! files        the files that were mapped, read
 //! partly       a large file, read in part while the program runs
 //! request      what to profile and how
@@ -31,6 +32,7 @@ mod chain;
 mod files;
 mod frequency;
 pub mod hardware;
+mod interpreted;
 mod made_code;
 mod method;
 mod overhead;

@@ -4,14 +4,32 @@
 //! that the program's user or root owns, and that was written since the program began: numbers of
 //! processes are used again. It is opened while the program runs, since a container's `/tmp` goes
 //! with it, and read at the end, when it is complete.
+//!
+//! ```text
+//! asked      what runtimes are asked for, so that they tell
+//! pages      the bytes of such code, read while the program runs
+//! functions  names and bytes put together: what was sampled
+//! dumps      code that a runtime itself writes down, with its lines
+//! ```
+
+mod asked;
+mod dumps;
+mod functions;
+mod pages;
+
+pub(crate) use asked::Asked;
+pub(crate) use functions::functions;
+pub(crate) use pages::Pages;
 
 use insight::MadeCode;
 use insight::samples::Tally;
 use records::run::Refused;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -30,6 +48,10 @@ const ROOT: u32 = 0;
 #[derive(Debug)]
 pub(crate) struct Maps {
     makers: BTreeMap<u32, Maker>,
+    /// Dumps of code that processes have mapped, as the format asks for.
+    dumps: BTreeMap<u32, PathBuf>,
+    /// Those that are deleted already.
+    deleted: BTreeMap<u32, File>,
     began: SystemTime,
     open: usize,
 }
@@ -45,7 +67,13 @@ struct Maker {
 
 impl Default for Maps {
     fn default() -> Self {
-        Self { makers: BTreeMap::new(), began: SystemTime::now(), open: 0 }
+        Self {
+            makers: BTreeMap::new(),
+            dumps: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            began: SystemTime::now(),
+            open: 0,
+        }
     }
 }
 
@@ -54,6 +82,27 @@ impl Maps {
     pub(crate) fn expect(&mut self, process: u32) {
         let began = self.began;
         self.makers.entry(process).or_insert_with(|| Maker::of(process, began));
+    }
+
+    /// A process has mapped a file; a dump of code says by that where it is.
+    pub(crate) fn mapped(&mut self, process: u32, path: &[u8]) {
+        let path = std::path::Path::new(OsStr::from_bytes(path));
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if name.starts_with("jit-") && name.ends_with(".dump (deleted)") {
+            self.deleted.extend(deleted(process).map(|dump| (process, dump)));
+            self.expect(process);
+        }
+        let is_dump = name.strip_prefix("jit-").is_some_and(|name| name.strip_suffix(".dump").is_some());
+        if path.is_absolute() && is_dump {
+            self.dumps.insert(process, path.to_owned());
+            self.expect(process);
+        }
+    }
+
+    /// A process writes a dump to this file.
+    pub(crate) fn dumps_to(&mut self, process: u32, path: &std::path::Path) {
+        self.dumps.insert(process, path.to_owned());
+        self.expect(process);
     }
 
     /// Opens the maps that are there by now.
@@ -76,6 +125,17 @@ impl Maps {
             if let Some(map) = map {
                 let name = format!("/tmp/perf-{}.map", maker.own_number);
                 read(map, |line| names.line(process, &asked, &name, line));
+            }
+            let dump = self.dumps.get(&process).and_then(|path| {
+                let dump = maker.checked(open(path, flags(), Mode::empty()).ok()?.into());
+                dump.zip(Some(path.to_str()?.to_owned()))
+            });
+            let deleted = self.deleted.remove(&process).and_then(|dump| maker.checked(dump));
+            let deleted = deleted.map(|dump| (dump, format!("jit-{}.dump", maker.own_number)));
+            for (dump, path) in dump.into_iter().chain(deleted) {
+                let path = path.as_str();
+                // It ends where the runtime stopped writing, in the middle of a record or not.
+                let _ = dumps::read(dump, process, &asked, path, &mut names);
             }
         }
         names
@@ -125,6 +185,18 @@ impl Maker {
         let is_new = about.modified().is_ok_and(|written| written + TOLERANCE >= self.began);
         (about.is_file() && is_of_user && is_new).then_some(map)
     }
+}
+
+/// The dump that a process has deleted, and writes all the same.
+fn deleted(process: u32) -> Option<File> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    let is_it = |path: &PathBuf| {
+        let to = std::fs::read_link(path).unwrap_or_default();
+        let name = to.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.starts_with("jit-") && name.ends_with(".dump (deleted)")
+    };
+    let path = entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_it)?;
+    Some(open(path, flags() - OFlags::NOFOLLOW, Mode::empty()).ok()?.into())
 }
 
 /// A pipe must not stop the profiler.

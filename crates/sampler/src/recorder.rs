@@ -7,12 +7,13 @@
 use crate::allocations::recorded::Recorded;
 use crate::allocations::region::Region;
 use crate::files::{self, BuildIds};
-use crate::made_code::{self, Maps};
+use crate::interpreted::Interpreters;
+use crate::made_code::{self, Maps, Pages};
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use crate::signals::reader::Reader;
-use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Sample, Tally, Unwinder};
+use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Place, Sample, Tally, Unwinder};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -29,6 +30,9 @@ pub(crate) struct Recorder {
     pub signals: Option<Reader>,
     /// The maps of code that processes make.
     pub maps: Maps,
+    interpreters: Interpreters,
+    /// The code itself, where the processes run here.
+    pub pages: Option<Pages>,
 }
 
 impl Recorder {
@@ -41,6 +45,12 @@ impl Recorder {
     /// Counts samples of this part of the run only, by their clock.
     pub(crate) fn within(mut self, window_ns: Option<(u64, u64)>) -> Self {
         self.window_ns = window_ns;
+        self
+    }
+
+    /// Reads code that no file has from the processes while they run.
+    pub(crate) fn with_pages(mut self) -> Self {
+        self.pages = Some(Pages::default());
         self
     }
 
@@ -60,6 +70,7 @@ impl Recorder {
         let began_ns = now_ns();
         self.maps.look();
         self.read(rings);
+        self.begin_reading();
         if let Some(region) = region {
             self.read_region(region);
             self.count_before(began_ns);
@@ -76,11 +87,31 @@ impl Recorder {
     /// Reads what is left, and counts all.
     pub(crate) fn finish(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         self.read(rings);
+        self.begin_reading();
         if let Some(region) = region {
             self.read_region(region);
         }
         self.count_before(u64::MAX);
         self.tally.heaps.end(now_ns());
+    }
+
+    /// Whether code was sampled that was not there before.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.pages.as_ref().is_some_and(Pages::is_busy)
+    }
+
+    fn begin_reading(&mut self) {
+        if let Some(pages) = &mut self.pages {
+            pages.begin(now_ns());
+        }
+    }
+
+    /// Where a thread was, with the version of its code if that is of no file.
+    fn place(&mut self, sample: &Sample, ip: Avma) -> Option<(Place, u32)> {
+        let place = self.tally.processes.get(&sample.process)?.space.place(ip)?;
+        let pages = self.pages.as_mut().filter(|_| self.tally.mapped(place.what).area.is_some());
+        let version = pages.map_or(0, |pages| pages.version(sample.process, ip.0, sample.time_ns));
+        Some((place, version))
     }
 
     fn read_region(&mut self, region: &mut Region) {
@@ -112,7 +143,10 @@ impl Recorder {
     pub(crate) fn count(&mut self, event: Event) {
         let time_ns = event.time_ns();
         match event {
-            Event::Sample(sample) if self.is_asked_for(sample.time_ns) => self.tally.count(sample),
+            Event::Sample(sample) if self.is_asked_for(sample.time_ns) => {
+                let place = sample.ip.and_then(|ip| self.place(&sample, ip));
+                self.tally.count_version(sample, place.map_or(0, |(_, version)| version));
+            }
             Event::Stack(sample, stack) if self.is_asked_for(sample.time_ns) => self.unwind(sample, &stack),
             Event::Chain(sample, callers) if self.is_asked_for(sample.time_ns) => {
                 self.chain(sample, &callers);
@@ -123,6 +157,10 @@ impl Recorder {
             Event::Named { process, thread, name, executed, .. } => {
                 let entry = self.tally.processes.entry(process).or_default();
                 if executed {
+                    if let Some(pages) = &mut self.pages {
+                        pages.forget(process);
+                    }
+                    self.interpreters.forget(process);
                     entry.space = insight::samples::AddressSpace::default();
                     self.tally.heaps.forget(process, time_ns);
                 }
@@ -153,12 +191,25 @@ impl Recorder {
     /// Stacks are unwound at once: kept as bytes they would take megabytes a second.
     fn unwind(&mut self, sample: Sample, stack: &[u8]) {
         let Some(registers) = sample.registers else { return };
+        let Some((place, version)) = self.place(&sample, sample.ip.unwrap_or(registers.ip)) else { return };
+        let place = self.tally.with_version(place, version);
         let Some(process) = self.tally.processes.get(&sample.process) else { return };
-        let Some(place) = process.space.place(sample.ip.unwrap_or(registers.ip)) else { return };
+        // What a recording was made of is not there any more.
+        let runs_scripts =
+            self.pages.is_some() && self.interpreters.runs_scripts(&self.tally, sample.process);
         let (mapped, build_ids) = (&self.tally.mapped, &self.build_ids);
         let tables = |what: MappedId| files::unwind_tables_with(&mapped[what.0 as usize], build_ids);
-        let calls = self.unwinder.calls(&registers, stack, &process.space, tables);
-        self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
+        let calls = self.unwinder.calls(&registers, stack, &process.space, runs_scripts, tables);
+        let mut scripts = Vec::new();
+        if runs_scripts {
+            let places: Vec<Place> = [place].into_iter().chain(calls.callers.iter().copied()).collect();
+            let stack = (registers.general[4], stack);
+            let lines =
+                self.interpreters.lines(&self.tally, sample.process, &places, &calls.registers, stack);
+            scripts =
+                lines.into_iter().map(|(frame, line)| (frame, self.tally.stacks.script(line))).collect();
+        }
+        self.tally.stacks.count_scripts(&process.name, place, sample.in_kernel, &calls, &scripts);
     }
 
     /// Counts a stack that is unwound already.
@@ -168,11 +219,12 @@ impl Recorder {
         // Each caller goes on behind its call.
         let inside = |at: &Avma| process.space.place(Avma(at.0.checked_sub(1)?));
         let found: Vec<_> = callers.iter().map_while(inside).collect();
-        let calls = Calls { whole: found.len() == callers.len(), callers: found };
+        let calls = Calls { whole: found.len() == callers.len(), callers: found, registers: Vec::new() };
         self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }
 
     fn map(&mut self, new: NewMapping) {
+        self.maps.mapped(new.process, &new.name);
         let is_area = new.name.is_empty() || new.name.starts_with(b"//") || new.name.starts_with(b"[");
         // Shared memory that holds code is told from a file; other such memory keeps its number, by
         // which processes are known to share it.
@@ -180,7 +232,8 @@ impl Recorder {
         if is_area && new.executable {
             self.maps.expect(new.process);
         }
-        let area = is_area.then_some(Area { process: new.process, start: new.start, bytes: new.bytes });
+        let area =
+            is_area.then_some(Area { process: new.process, start: new.start, bytes: new.bytes, version: 0 });
         // An area's offset means nothing: addresses themselves tell its instructions apart.
         let offset = FileOffset(if is_area { new.start } else { new.offset });
         let what = self.tally.id(Mapped { name: new.name, device: new.device, inode: new.inode, area });

@@ -19,6 +19,7 @@ pub enum Subject {
 
 /// What is to be found out beside the loads themselves.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct FindsOut {
     /// Who calls what waits.
     pub stacks: bool,
@@ -26,6 +27,8 @@ pub struct FindsOut {
     pub allocations: bool,
     /// Smaller allocations are left out; 0 for none.
     pub allocations_from: Bytes,
+    /// What code is called that the program makes while it runs, by asking runtimes to tell.
+    pub made_code: bool,
     /// How long loads take, by stopping them now and then; only with `allocations`.
     pub latencies: bool,
 }
@@ -125,6 +128,7 @@ impl Request {
         };
         ProfiledProgram {
             command,
+            asked: Vec::new(),
             pid,
             perf_data: None,
             ended,

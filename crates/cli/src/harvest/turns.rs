@@ -131,6 +131,7 @@ fn request(process: u32) -> Request {
             stacks: false,
             allocations: false,
             allocations_from: Bytes(0),
+            made_code: false,
             latencies: false,
         },
         output: sampler::Output::AsItIs,

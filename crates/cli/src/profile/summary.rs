@@ -39,9 +39,11 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
         text.push_str(&refusals(profile));
         return text;
     }
+    text.push_str(&asked(profile));
     text.push_str(&where_time_went(profile, width));
     text.push_str(&loads(profile, top, width));
     text.push_str(&callers(profile, top));
+    text.push_str(&scripts(profile, top, width));
     text.push_str(&functions(profile, top, width));
     text.push_str(&objects(profile, top, width));
     text.push_str(&lines(profile, width));
@@ -96,6 +98,21 @@ pub(super) fn head(profile: &Profile) -> String {
     format!(
         "profile of {what}: {elapsed} elapsed, {cpu_time} of CPU time in {threads}{processes}{ended}\n{selected}"
     )
+}
+
+/// What a runtime was asked for, so that its code has names.
+fn asked(profile: &Profile) -> String {
+    let asked = &profile.program.asked;
+    // Of a path, what it leads to.
+    let word = |word: &String| match word.split_once(":/") {
+        Some((option, path)) => format!("{option}:{}", file_name(path.split('=').next().unwrap_or(path))),
+        None => word.clone(),
+    };
+    let words: Vec<String> = asked.iter().map(word).collect();
+    if words.is_empty() {
+        return String::new();
+    }
+    format!("  started with {}, to name its code (--no-code-names leaves it out)\n", words.join(" "))
 }
 
 /// Which part of the run is shown, if it is not all of it.
@@ -182,7 +199,7 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
             latency(&load.latency),
             level(load),
             pattern(load).to_owned(),
-            short(load.function.as_deref().unwrap_or("?"), 40),
+            function(load),
             format!("{:#x} {}", load.address, load.instruction),
             source(load),
             load.object.as_ref().map_or_else(|| "-".to_owned(), |name| data(profile, name)),
@@ -218,6 +235,15 @@ pub(super) fn source(load: &StallingLoad) -> String {
     }
 }
 
+/// The function that a load stands in; of an inlined one, where that is, too.
+fn function(load: &StallingLoad) -> String {
+    let own = load.function.as_deref().unwrap_or("?");
+    match load.inlined.first() {
+        Some(inlined) if inlined != own => format!("{} in {}", short(inlined, 40), short(own, 20)),
+        _ => short(own, 40),
+    }
+}
+
 /// Callers of one load that are shown.
 const CALLERS_SHOWN: usize = 5;
 
@@ -242,6 +268,25 @@ pub(super) fn callers(profile: &Profile, top: usize) -> String {
         return lines;
     }
     format!("\n  the most frequent callers of these loads (share of the load's stacks)\n{lines}")
+}
+
+/// Lines of scripts, by what their interpreter waits for them.
+fn scripts(profile: &Profile, top: usize, width: usize) -> String {
+    let mut rows = vec![row(["stall", "time", "line", "function", "waits for", "in"])];
+    for line in profile.scripts.iter().take(top) {
+        rows.push(vec![
+            percent(&line.stall),
+            percent(&line.time),
+            format!("{}:{}", file_name(&line.file), line.line),
+            short(&line.function, 40),
+            line.data.clone().unwrap_or_else(|| "-".to_owned()),
+            line.waits_in.as_deref().map_or_else(|| "-".to_owned(), |name| short(name, 40)),
+        ]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    format!("\n  lines of scripts, by the samples that have a stack\n{}\n", draw(&rows, width))
 }
 
 fn functions(profile: &Profile, top: usize, width: usize) -> String {

@@ -3,7 +3,7 @@
 //!
 //! Where `perf_event_open` is forbidden and signals take the samples, the same holds.
 
-use records::profile::{FunctionShare, Profile};
+use records::profile::{FunctionShare, Pattern, Profile};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -122,6 +122,17 @@ fn first(profile: &Profile) -> &FunctionShare {
     most.unwrap_or_else(|| panic!("no function: {profile:?}"))
 }
 
+/// The code was read from the process: its load is known, and the data that it waits for.
+fn decoded(profile: &Profile, function: &str, told: &str) {
+    let load = profile.loads.first().unwrap_or_else(|| panic!("no load: {told}"));
+    assert_eq!(load.function.as_deref(), Some(function), "{told}");
+    assert!(load.instruction.starts_with("mov rdi,[rdi]"), "{load:?}");
+    assert_eq!(load.pattern, Pattern::Chain, "{load:?}");
+    assert_eq!(load.object.as_deref(), Some("everything (p)"), "{load:?}");
+    let not_attributed = profile.summary.not_attributed.value().unwrap_or(1.0);
+    assert!(not_attributed < 0.1, "{told}");
+}
+
 #[test]
 fn a_map_names_code_that_no_file_has() {
     let place = place();
@@ -133,6 +144,7 @@ fn a_map_names_code_that_no_file_has() {
         let number = function.module.strip_prefix("/tmp/perf-").and_then(|rest| rest.strip_suffix(".map"));
         assert!(number.is_some_and(|number| number.parse::<u32>().is_ok()), "{function:?}");
         assert!(function.samples * 2 > profile.sampling.samples, "{told}");
+        decoded(&profile, &name, &told);
         assert!(told.contains(&name) && !told.contains("names of code made at run time"), "{told}");
         // Its callers are in a file.
         let nodes = &profile.calls.nodes;
@@ -150,6 +162,7 @@ fn without_a_map_the_code_has_no_name_and_the_way_to_one_is_told() {
     for what in ["none", "garbage", "pipe", "folder", "link", "foreign"] {
         let Some((profile, told)) = profiled(&place, what) else { continue };
         assert_eq!(first(&profile).function.as_deref(), Some(UNNAMED), "{what}: {told}");
+        decoded(&profile, UNNAMED, &told);
         let hint = profile.refusals.iter().find(|refused| refused.what == "names of code made at run time");
         let help = hint.and_then(|refused| refused.would_help.as_deref()).unwrap_or_default();
         assert!(

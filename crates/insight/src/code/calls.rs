@@ -11,7 +11,7 @@ use crate::code::cause::Cause;
 use crate::code::made_code::MadeCode;
 use crate::code::source::{Frames, NamedFrame, Source};
 use crate::samples::address_space::{MappedId, Place};
-use crate::samples::stacks::{Frame, NodeId, ROOT};
+use crate::samples::stacks::{Frame, NodeId, ROOT, ScriptLine};
 use crate::samples::tally::{PlaceTally, Tally};
 use records::profile::{CallFrame, CallNode, CallTree};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,6 +23,19 @@ pub(crate) struct Calls {
     tree: CallTree,
     counted: SharedOut,
     callers: HashMap<(MappedId, Svma), Callers>,
+    /// What ran for the lines of scripts.
+    pub in_scripts: Vec<InScript>,
+}
+
+/// Samples with one stack whose innermost line of a script is known.
+pub(crate) struct InScript {
+    /// Its number in the tally.
+    pub line: u32,
+    pub samples: u64,
+    /// The load that the core waited for, by its file and address.
+    pub load: Option<(u32, Svma)>,
+    /// The function that ran: the interpreter itself, or what it called.
+    pub runs: Option<String>,
 }
 
 /// The most frequent callers of a load.
@@ -42,6 +55,7 @@ impl Calls {
     pub(crate) fn of(tally: &Tally, sources: &HashMap<u32, Source<'_>>, made: &MadeCode) -> Self {
         let stacks = &tally.stacks;
         let mut tree = Building::new(tally, sources, made);
+        let mut scripts: HashMap<usize, u32> = HashMap::new();
         let mut built: HashMap<NodeId, Option<usize>> = HashMap::from([(ROOT, None)]);
         for (id, node) in stacks.nodes() {
             let caller = built[&node.caller];
@@ -50,9 +64,14 @@ impl Calls {
                     tree.program(&String::from_utf8_lossy(&stacks.programs[program as usize]))
                 }
                 Frame::Call(place) => tree.place(caller, place),
+                Frame::Script(line) => tree.script(caller, &stacks.scripts[line as usize]),
             };
+            if let Frame::Script(line) = node.frame {
+                scripts.insert(at, line);
+            }
             built.insert(id, Some(at));
         }
+        let mut in_scripts = Vec::new();
         let mut by_load: HashMap<(MappedId, Svma), HashMap<Vec<String>, u64>> = HashMap::new();
         let mut leaves: Vec<_> = stacks.leaves.iter().collect();
         leaves.sort_unstable_by_key(|(leaf, _)| (leaf.caller, leaf.place, leaf.in_kernel));
@@ -62,6 +81,11 @@ impl Calls {
             let load = tree.load(leaf.place).filter(|_| !leaf.in_kernel);
             let node = tree.leaf(caller, leaf.place, leaf.in_kernel);
             let function = tree.function_of(leaf.place, leaf.in_kernel);
+            let mut callers = std::iter::successors(caller, |&node| tree.nodes[node].caller);
+            if let Some(line) = callers.find_map(|node| scripts.get(&node)) {
+                let runs = tree.named(leaf.place).pop().and_then(|own| own.function);
+                in_scripts.push(InScript { line: *line, samples, load, runs });
+            }
             counted.stacks.push(Counted { function, load, samples, node: Some(node) });
             if let Some((_, load)) = load {
                 let names = tree.names_outwards(caller);
@@ -79,7 +103,7 @@ impl Calls {
             frames: tree.frames,
             nodes: tree.nodes,
         };
-        Self { tree, counted, callers }
+        Self { tree, counted, callers, in_scripts }
     }
 
     /// The tree with all samples; the core did not wait for the memory of these loads, by their
@@ -198,6 +222,18 @@ impl<'t, 'd> Building<'t, 'd> {
         CallFrame { function: None, module: None, address: None, file: None, line: None, is_inlined: false }
     }
 
+    /// A line of a script, which an interpreter runs.
+    fn script(&mut self, caller: Option<usize>, script: &ScriptLine) -> usize {
+        let frame = CallFrame {
+            function: Some(script.function.clone()),
+            module: Some(script.file.clone()),
+            file: Some(script.file.clone()),
+            line: Some(script.line),
+            ..Self::unnamed()
+        };
+        self.node(caller, frame)
+    }
+
     fn program(&mut self, name: &str) -> usize {
         self.node(None, CallFrame { function: Some(name.to_owned()), ..Self::unnamed() })
     }
@@ -308,7 +344,7 @@ mod tests {
         // One stack, of the first program, in another file.
         let other = tally.id(Mapped { name: b"/lib/y".to_vec(), device: (8, 1), inode: 8, area: None });
         let elsewhere = Place { what: other, offset: FileOffset(0x900) };
-        let calls = crate::samples::unwind::Calls { callers: Vec::new(), whole: true };
+        let calls = crate::samples::unwind::Calls { callers: Vec::new(), whole: true, registers: Vec::new() };
         tally.stacks.count(b"first", elsewhere, false, &calls);
         let sources = HashMap::new();
         let made = MadeCode::default();

@@ -6,36 +6,48 @@
 //! ```
 //!
 //! Code is moved and thrown away, and its memory is used again; a map only grows. So of the lines
-//! that hold an address, the last one counts.
+//! that hold an address, the last one counts. Runtimes can dump the code itself, too, with its
+//! lines of source (`jit-PID.dump`): then it counts which code was there when it was sampled.
 
 use crate::samples::address_space::Place;
 use crate::samples::stacks::Frame;
 use crate::samples::tally::Tally;
 use crate::share::measured_share;
+use image::names::ToldFrames;
 use records::profile::FunctionShare;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use units::Quantity;
 
 /// The module of such code without a name.
-const ANONYMOUS: &str = "[anonymous]";
+pub const UNNAMED_MODULE: &str = "[anonymous]";
 /// The function of such code without a name.
-const UNNAMED: &str = "[code made at run time]";
+pub const UNNAMED_FUNCTION: &str = "[code made at run time]";
 /// Longer names are cut off.
 const LONGEST_NAME: usize = 512;
 
+/// Of functions that lay at an address one after the other, the last ones are known.
+const MOST_AT_ADDRESS: usize = 8;
+
 /// A function that a map names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
+pub struct Made {
     pub start: u64,
+    pub bytes: u64,
     pub name: String,
     /// The map.
     pub module: String,
+    /// Its lines, and the functions that were inlined into it, as far as the runtime tells them.
+    pub told: ToldFrames,
+    /// Its code, where the runtime has dumped it.
+    pub code: Option<Vec<u8>>,
 }
 
 /// Names of code that was made at run time, by process and sampled address.
 #[derive(Clone, Debug, Default)]
 pub struct MadeCode {
-    made: HashMap<(u32, u64), Made>,
+    /// The last one counts.
+    made: HashMap<(u32, u64), Vec<Arc<Made>>>,
 }
 
 impl MadeCode {
@@ -45,7 +57,7 @@ impl MadeCode {
         let mut asked: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         let calls = tally.stacks.nodes().filter_map(|(_, node)| match node.frame {
             Frame::Call(place) => Some(place),
-            Frame::Program(_) => None,
+            Frame::Program(_) | Frame::Script(_) => None,
         });
         let leaves = tally.stacks.leaves.keys().map(|leaf| leaf.place);
         let accessed = tally.accesses.places.keys().copied();
@@ -61,20 +73,54 @@ impl MadeCode {
     /// not such a line are passed over.
     pub fn line(&mut self, process: u32, asked: &BTreeSet<u64>, map: &str, line: &[u8]) {
         let Some((start, bytes, name)) = parsed(line) else { return };
-        let Some(end) = start.checked_add(bytes).filter(|end| *end > start) else { return };
-        let mut held = asked.range(start..end).peekable();
+        let is_asked =
+            start.checked_add(bytes).is_some_and(|end| asked.range(start..end.max(start)).next().is_some());
+        if !is_asked {
+            return;
+        }
+        let (name, module) = (shown_name(name), map.to_owned());
+        self.add(process, asked, Made { start, bytes, name, module, told: BTreeMap::new(), code: None });
+    }
+
+    /// A function that a process made: it names those of these addresses that it holds.
+    pub fn add(&mut self, process: u32, asked: &BTreeSet<u64>, made: Made) {
+        let Some(end) = made.start.checked_add(made.bytes).filter(|end| *end > made.start) else { return };
+        let mut held = asked.range(made.start..end).peekable();
         if held.peek().is_none() {
             return;
         }
-        let made = Made { start, name: shown(name), module: map.to_owned() };
+        let made = Arc::new(made);
         for &address in held {
-            self.made.insert((process, address), made.clone());
+            let known = self.made.entry((process, address)).or_default();
+            if known.len() == MOST_AT_ADDRESS {
+                known.remove(0);
+            }
+            known.push(Arc::clone(&made));
         }
+    }
+
+    /// The functions that were at an address one after the other, as far as they are known.
+    pub fn all_at(&self, process: u32, address: u64) -> &[Arc<Made>] {
+        self.made.get(&(process, address)).map_or(&[], Vec::as_slice)
     }
 
     /// What is known of a place in such code.
     pub(crate) fn at(&self, tally: &Tally, place: Place) -> Option<&Made> {
-        self.made.get(&area(tally, place)?)
+        let (process, address) = area(tally, place)?;
+        self.all_at(process, address).last().map(|made| &**made)
+    }
+
+    /// The places in such code whose pages were read, with process, version and address, in order.
+    pub fn read_places(tally: &Tally) -> Vec<(u32, u64, u32, Place)> {
+        let leaves = tally.stacks.leaves.keys().map(|leaf| leaf.place);
+        let read = |place: Place| {
+            let area = tally.mapped(place.what).area.filter(|area| area.version > 0)?;
+            Some((area.process, place.offset.0, area.version, place))
+        };
+        let mut places: Vec<_> = tally.places.keys().copied().chain(leaves).filter_map(read).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// User mode samples in such code without a name, by process.
@@ -92,8 +138,10 @@ impl MadeCode {
         let mut found: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for (&place, counts) in tally.places.iter().filter(|(_, counts)| counts.user > 0) {
             let Some(at) = area(tally, place) else { continue };
-            let made = self.made.get(&at);
-            let key = made.map_or((ANONYMOUS, UNNAMED), |made| (made.module.as_str(), made.name.as_str()));
+            let made = self.all_at(at.0, at.1).last();
+            let key = made.map_or((UNNAMED_MODULE, UNNAMED_FUNCTION), |made| {
+                (made.module.as_str(), made.name.as_str())
+            });
             let start = made.map_or(at.1, |made| made.start);
             let (first, samples) = found.entry(key).or_insert((start, 0));
             *first = start.min(*first);
@@ -104,7 +152,7 @@ impl MadeCode {
             function: Some(name.to_owned()),
             address: start,
             time: measured_share(samples, all),
-            stall: Quantity::unresolved("code that was made at run time is not decoded"),
+            stall: Quantity::unresolved("the bytes of this code are not known"),
             latency_share: Quantity::unresolved("samples of a clock show stall, not latency"),
             samples,
         };
@@ -131,7 +179,7 @@ fn parsed(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 }
 
 /// A name as it may be printed: a map's bytes must not control the terminal.
-fn shown(name: &[u8]) -> String {
+pub fn shown_name(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(&name[..name.len().min(LONGEST_NAME)]);
     name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
@@ -145,7 +193,7 @@ mod tests {
 
     fn tally() -> Tally {
         let mut tally = Tally::default();
-        let area = Some(Area { process: 1, start: 0x1000, bytes: 0x2000 });
+        let area = Some(Area { process: 1, start: 0x1000, bytes: 0x2000, version: 0 });
         let what = tally.id(Mapped { name: b"//anon".to_vec(), device: (0, 0), inode: 0, area });
         let (start, end, offset) = (Avma(0x1000), Avma(0x3000), FileOffset(0x1000));
         let mapping = Mapping { start, end, offset, what, is_shared: false };
@@ -175,7 +223,7 @@ mod tests {
             [
                 ("/tmp/perf-1.map", Some("new"), 0x1000, 2),
                 ("/tmp/perf-1.map", Some("old one"), 0x1000, 1),
-                (ANONYMOUS, Some(UNNAMED), 0x2000, 1)
+                (UNNAMED_MODULE, Some(UNNAMED_FUNCTION), 0x2000, 1)
             ]
         );
         assert_eq!(made.unnamed(&tally), BTreeMap::from([(1, 1)]));
@@ -203,8 +251,8 @@ mod tests {
         }
         assert!(made.made.is_empty(), "{made:?}");
         made.line(1, &asked, "map", b"1000 100 \x1b[31mred\xff\n");
-        assert_eq!(made.made[&(1, 0x1010)].name, "?[31mred\u{fffd}");
+        assert_eq!(made.all_at(1, 0x1010).last().unwrap().name, "?[31mred\u{fffd}");
         made.line(1, &asked, "map", &[b"1000 100 ".to_vec(), vec![b'n'; 1 << 20]].concat());
-        assert_eq!(made.made[&(1, 0x1010)].name.len(), LONGEST_NAME);
+        assert_eq!(made.all_at(1, 0x1010).last().unwrap().name.len(), LONGEST_NAME);
     }
 }

@@ -8,6 +8,7 @@
 //! source      a mapped file: its code around what was sampled, and its names
 //! names       names of functions and variables as their programmers wrote them
 //! made_code   code that programs make while they run, and its names
+//! made_file   such code, put into files, so that it is decoded as all other
 //! calls       the tree of calls with names
 //! annotate    the code of functions that took time, with its samples
 //! ```
@@ -20,6 +21,7 @@ pub(crate) mod cause;
 pub(crate) mod dependence;
 pub(crate) mod each;
 pub(crate) mod made_code;
+pub(crate) mod made_file;
 pub(crate) mod names;
 pub(crate) mod operation;
 pub(crate) mod source;

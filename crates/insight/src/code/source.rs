@@ -4,7 +4,7 @@ use crate::code::cause::Code;
 use crate::code::names::demangled;
 use image::Module;
 use image::elf::imports::Import;
-use image::names::{Frame, Line, Names};
+use image::names::{Frame, Line, Names, ToldFrames};
 use std::collections::BTreeMap;
 use std::path::Path;
 use units::{FileOffset, Svma};
@@ -18,6 +18,8 @@ pub struct ModuleFile {
     pub data: Vec<u8>,
     /// Its separate debug information.
     pub debug: Option<Vec<u8>>,
+    /// Functions and lines of code that was made at run time, as its runtime tells them.
+    pub told: ToldFrames,
 }
 
 /// The same, read.
@@ -48,7 +50,7 @@ impl<'d> Source<'d> {
         let stated = sampled.iter().filter_map(|offset| image.address_of(*offset));
         let debug = file.debug.as_deref();
         let code = Code::of(Module::around(&file.data, debug, stated).ok()?, exact);
-        Some(Self { file, code, names: Names::of(&file.data, debug) })
+        Some(Self { file, code, names: Names::of(&file.data, debug).with_frames(&file.told) })
     }
 
     /// What stands at an address: by debug information, and the function by its symbol where there

@@ -61,6 +61,7 @@ pub(crate) fn figures(
         by_level: by_level(costs, &sums),
         average_latency: mean(&sums.latency),
         listed,
+        scripts: Vec::new(),
         objects: data.into_iter().map(|object| weighed_by_latency(object, costs)).collect(),
         lines: shared.lines,
         findings: shared.findings,

@@ -6,6 +6,7 @@
 //! advice    what to do about the waiting, by its figures
 //! record    the record, put together from those
 //! clock/    the figures of a run whose samples a clock took
+//! scripts   lines of scripts that wait
 //! hardware  the figures of a run whose samples are loads that the hardware chose
 //! profile   all of it: from what was counted to the record
 //! ```
@@ -18,6 +19,7 @@ pub(crate) mod hardware;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod run;
+pub(crate) mod scripts;
 pub(crate) mod weights;
 
 /// Less than this share of the CPU time is no finding.

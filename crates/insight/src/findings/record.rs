@@ -10,7 +10,7 @@ use crate::share::measured_share;
 use image::elf::bytes::hex;
 use records::profile::{
     AnnotatedFunction, ByLevel, CallTree, Finding, FunctionShare, Level, LevelShare, MemoryObject, Pattern,
-    Profile, SharedLine, StallingLoad, Summary, Unattributed,
+    Profile, ScriptLine, SharedLine, StallingLoad, Summary, Unattributed,
 };
 use std::collections::HashSet;
 use units::{Quantity, Svma};
@@ -22,6 +22,7 @@ pub(crate) struct Figures {
     pub average_latency: Quantity,
     pub listed: Listed,
     pub objects: Vec<MemoryObject>,
+    pub scripts: Vec<ScriptLine>,
     pub lines: Vec<SharedLine>,
     /// What to do about those lines.
     pub findings: Vec<Finding>,
@@ -108,7 +109,8 @@ pub(crate) struct FunctionFigures {
 
 /// The record of a run.
 pub(crate) fn record(run: Run, figures: Figures, calls: CallTree) -> Profile {
-    let Figures { times, by_level, average_latency, listed, objects, lines, findings, computed: _ } = figures;
+    let Figures { times, by_level, average_latency, listed, objects, scripts, lines, findings, computed: _ } =
+        figures;
     let Listed { mut loads, mut functions, mut code } = listed;
     let latency = |share: &Quantity| share.value().unwrap_or(0.0);
     sort_by_weight(&mut loads, |it| (latency(&it.latency_share), it.samples, it.module.as_str(), it.address));
@@ -142,6 +144,7 @@ pub(crate) fn record(run: Run, figures: Figures, calls: CallTree) -> Profile {
         trials: Vec::new(),
         bandwidth: Vec::new(),
         trace: None,
+        scripts,
         lines,
         summary,
         loads,

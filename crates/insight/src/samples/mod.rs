@@ -7,6 +7,7 @@
 //! tally          samples, counted by place
 //! accesses       loads and stores that the hardware sampled, counted likewise
 //! unwind         the calls that led to a sample, by its registers and its stack
+//! saved          the registers of callers
 //! stacks         all of those calls, as one tree
 //! heap           which allocation holds an address, at the time of a sample
 //! areas          memory that a process maps itself, by the call that mapped it
@@ -23,6 +24,7 @@ pub(crate) mod areas;
 pub(crate) mod heap;
 pub(crate) mod makers;
 pub(crate) mod registers;
+pub(crate) mod saved;
 pub(crate) mod sites;
 pub(crate) mod stacks;
 pub(crate) mod tally;
@@ -32,6 +34,8 @@ pub use accesses::{Access, AccessKind, Translation};
 pub use address_space::{AddressSpace, MappedId, Mapping, Place};
 pub use heap::Allocated;
 pub use registers::Registers;
+pub use saved::KnownRegisters;
 pub use sites::SiteId;
+pub use stacks::ScriptLine;
 pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Steady, Tally};
 pub use unwind::{Calls, UnwindTables, Unwinder};

@@ -25,6 +25,19 @@ pub enum Frame {
     Program(u32),
     /// A call, by its instruction.
     Call(Place),
+    /// A line that an interpreter was at, by its number in `scripts`: it called the frame of the
+    /// interpreter that ran it.
+    Script(u32),
+}
+
+/// A line of a script.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ScriptLine {
+    /// As `Python`.
+    pub language: &'static str,
+    pub function: String,
+    pub file: String,
+    pub line: u32,
 }
 
 /// Samples with one stack and one sampled instruction.
@@ -42,6 +55,8 @@ pub struct Stacks {
     nodes: Vec<Node>,
     /// Names of processes.
     pub programs: Vec<Vec<u8>>,
+    pub scripts: Vec<ScriptLine>,
+    script_ids: HashMap<ScriptLine, u32>,
     ids: HashMap<Node, NodeId>,
     pub leaves: HashMap<Leaf, u64>,
     /// Samples with a stack.
@@ -61,6 +76,8 @@ impl Default for Stacks {
         Self {
             nodes: vec![root],
             programs: Vec::new(),
+            scripts: Vec::new(),
+            script_ids: HashMap::new(),
             ids: HashMap::new(),
             leaves: HashMap::new(),
             samples: 0,
@@ -71,12 +88,43 @@ impl Default for Stacks {
 }
 
 impl Stacks {
+    /// The number of a line of a script, given now or before.
+    pub fn script(&mut self, line: ScriptLine) -> u32 {
+        let next = self.scripts.len() as u32;
+        let scripts = &mut self.scripts;
+        *self.script_ids.entry(line).or_insert_with_key(|line| {
+            scripts.push(line.clone());
+            next
+        })
+    }
+
     /// Counts a sample of a process of this name.
     pub fn count(&mut self, program: &[u8], sampled: Place, in_kernel: bool, calls: &Calls) {
+        self.count_scripts(program, sampled, in_kernel, calls, &[]);
+    }
+
+    /// The same; some of its frames run these lines of scripts: by the number of the frame, 0 for
+    /// the one that was sampled, and the number of the line.
+    pub fn count_scripts(
+        &mut self,
+        program: &[u8],
+        sampled: Place,
+        in_kernel: bool,
+        calls: &Calls,
+        scripts: &[(usize, u32)],
+    ) {
         self.samples += 1;
         let mut whole = calls.whole;
         let program = Frame::Program(self.program(program));
-        let frames = calls.callers.iter().rev().map(|&place| Frame::Call(place));
+        let script = |frame: usize| {
+            let line = scripts.iter().find(|(number, _)| *number == frame);
+            line.map(|&(_, line)| Frame::Script(line))
+        };
+        let callers = calls.callers.iter().enumerate().rev();
+        let frames = callers
+            .flat_map(|(number, &place)| [script(number + 1), Some(Frame::Call(place))])
+            .chain([script(0)])
+            .flatten();
         let mut caller = ROOT;
         for frame in [program].into_iter().chain(frames) {
             let Some(called) = self.called(caller, frame) else {
@@ -88,6 +136,15 @@ impl Stacks {
         }
         self.cut_off += u64::from(!whole);
         *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += 1;
+    }
+
+    /// Counts the samples of these places at others.
+    pub(crate) fn move_leaves(&mut self, moves: &HashMap<Place, Place>) {
+        let leaves = std::mem::take(&mut self.leaves);
+        for (leaf, samples) in leaves {
+            let place = moves.get(&leaf.place).copied().unwrap_or(leaf.place);
+            *self.leaves.entry(Leaf { place, ..leaf }).or_default() += samples;
+        }
     }
 
     fn program(&mut self, name: &[u8]) -> u32 {
@@ -131,7 +188,7 @@ mod tests {
     }
 
     fn calls(offsets: &[u64], whole: bool) -> Calls {
-        Calls { callers: offsets.iter().copied().map(place).collect(), whole }
+        Calls { callers: offsets.iter().copied().map(place).collect(), whole, registers: Vec::new() }
     }
 
     #[test]
@@ -159,5 +216,22 @@ mod tests {
         );
         let twice = Leaf { caller: NodeId(4), place: place(1), in_kernel: false };
         assert_eq!(stacks.leaves[&twice], 2);
+    }
+
+    #[test]
+    fn lines_of_scripts_call_the_interpreters_frames() {
+        let mut stacks = Stacks::default();
+        let line = |line| ScriptLine { language: "Python", function: "f".into(), file: "a.py".into(), line };
+        let [inner, outer] = [12, 30].map(|number| stacks.script(line(number)));
+        assert_eq!((stacks.script(line(12)), stacks.scripts.len()), (inner, 2));
+        // Sampled in the interpreter, which a function called that the interpreter called.
+        let found = calls(&[10, 20, 30], true);
+        stacks.count_scripts(b"python3", place(1), false, &found, &[(0, inner), (2, outer)]);
+        let frames: Vec<Frame> = stacks.nodes().map(|(_, node)| node.frame).collect();
+        let call = |offset: u64| Frame::Call(place(offset));
+        assert_eq!(
+            frames,
+            [Frame::Program(0), call(30), Frame::Script(outer), call(20), call(10), Frame::Script(inner)]
+        );
     }
 }

@@ -88,6 +88,17 @@ pub struct PlaceTally {
     is_thinned: bool,
 }
 
+impl PlaceTally {
+    /// Counts what was counted at another place here, too.
+    fn merge(&mut self, other: Self) {
+        self.user += other.user;
+        self.kernel += other.kernel;
+        self.kept.extend(other.kept);
+        self.kept_in_kernel.extend(other.kept_in_kernel);
+        self.is_thinned |= other.is_thinned;
+    }
+}
+
 /// A file or area that is mapped somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapped {
@@ -106,6 +117,9 @@ pub struct Area {
     pub process: u32,
     pub start: u64,
     pub bytes: u64,
+    /// Of code that is made while it runs: which of the contents of its page, as they were read one
+    /// after the other; from 1 on. 0 for memory as such.
+    pub version: u32,
 }
 
 /// A process that was seen.
@@ -122,6 +136,8 @@ pub struct Process {
 pub struct Tally {
     pub mapped: Vec<Mapped>,
     ids: HashMap<Mapped, MappedId>,
+    /// Areas by their number and the version of what is in them.
+    versions: HashMap<(MappedId, u32), MappedId>,
     pub processes: BTreeMap<u32, Process>,
     pub places: HashMap<Place, PlaceTally>,
     /// Samples name the instruction itself that the core waited for, not the one behind it.
@@ -164,6 +180,7 @@ impl Default for Tally {
         Self {
             mapped: Vec::new(),
             ids: HashMap::new(),
+            versions: HashMap::new(),
             processes: BTreeMap::new(),
             places: HashMap::new(),
             is_exact: false,
@@ -213,7 +230,37 @@ impl Tally {
         self.accesses.count(access, place, || heaps.near(access.process, address.as_slice()));
     }
 
+    /// A place in memory, with the version of what is in its page.
+    pub fn with_version(&mut self, place: Place, version: u32) -> Place {
+        let mapped = &self.mapped[place.what.0 as usize];
+        let Some(area) = mapped.area.filter(|_| version > 0) else { return place };
+        if let Some(&what) = self.versions.get(&(place.what, version)) {
+            return Place { what, ..place };
+        }
+        let what = self.id(Mapped { area: Some(Area { version, ..area }), ..mapped.clone() });
+        self.versions.insert((place.what, version), what);
+        Place { what, ..place }
+    }
+
+    /// Counts all samples of these places at others: at those of the files that code made at run
+    /// time was put into. What is counted at one place already stays first.
+    pub fn move_places(&mut self, moves: &HashMap<Place, Place>) {
+        // In one order: what is kept of a place depends on it.
+        let mut moves: Vec<_> = moves.iter().map(|(from, to)| (*from, *to)).collect();
+        moves.sort_unstable();
+        for (from, to) in &moves {
+            let Some(moved) = self.places.remove(from) else { continue };
+            self.places.entry(*to).or_default().merge(moved);
+        }
+        self.stacks.move_leaves(&moves.into_iter().collect());
+    }
+
     pub fn count(&mut self, sample: Sample) {
+        self.count_version(sample, 0);
+    }
+
+    /// Counts a sample; in memory, in this version of what is in its page.
+    pub fn count_version(&mut self, sample: Sample, version: u32) {
         self.samples += 1;
         self.in_kernel += u64::from(sample.in_kernel);
         let process = self.processes.entry(sample.process).or_default();
@@ -222,6 +269,7 @@ impl Tally {
             self.nowhere += 1;
             return;
         };
+        let place = self.with_version(place, version);
         let tally = self.places.entry(place).or_default();
         let (count, kept, most) = if sample.in_kernel {
             (&mut tally.kernel, &mut tally.kept_in_kernel, KEPT_IN_KERNEL)

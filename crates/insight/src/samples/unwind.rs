@@ -9,21 +9,24 @@
 
 use crate::samples::address_space::{AddressSpace, MappedId, Place};
 use crate::samples::registers::Registers;
+use crate::samples::saved::{KnownRegisters, SavedRegisters};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 use image::Image;
 use image::elf::Segment;
 use std::collections::HashMap;
+use std::sync::Arc;
 use units::{Avma, FileOffset, Svma};
 
 /// No stack is followed further: recursion without end is no news.
 const MOST_FRAMES: usize = 256;
 
-type FileUnwinder = UnwinderX86_64<Vec<u8>>;
+type FileUnwinder = UnwinderX86_64<Arc<[u8]>>;
 
 /// How to unwind through the code of one file.
 pub struct UnwindTables {
     unwinder: FileUnwinder,
+    saved: Option<SavedRegisters>,
     /// What of it is loaded, and where.
     segments: Vec<Segment>,
 }
@@ -34,21 +37,26 @@ impl UnwindTables {
             let section = image.section(name)?;
             Some(section.address..section.address.saturating_add(section.size))
         };
-        let bytes = |name: &str| Some(image.section_bytes(image.section(name)?)?.to_vec());
+        let bytes =
+            |name: &str| -> Option<Arc<[u8]>> { Some(Arc::from(image.section_bytes(image.section(name)?)?)) };
+        let (eh_frame, eh_frame_hdr) = (bytes(".eh_frame"), bytes(".eh_frame_hdr"));
+        let at = |name: &str, bytes: &Option<Arc<[u8]>>| Some((range(name)?.start, bytes.clone()?));
+        let saved = at(".eh_frame", &eh_frame).zip(at(".eh_frame_hdr", &eh_frame_hdr));
         let sections = ExplicitModuleSectionInfo {
             base_svma: image.span().0,
             text_svma: range(".text"),
             got_svma: range(".got"),
             eh_frame_svma: range(".eh_frame"),
-            eh_frame: bytes(".eh_frame"),
+            eh_frame,
             eh_frame_hdr_svma: range(".eh_frame_hdr"),
-            eh_frame_hdr: bytes(".eh_frame_hdr"),
+            eh_frame_hdr,
             ..ExplicitModuleSectionInfo::default()
         };
         let (low, high) = image.span();
         let mut unwinder = FileUnwinder::new();
         unwinder.add_module(framehop::Module::new(String::new(), low..high, low, sections));
-        Self { unwinder, segments: image.loads().to_vec() }
+        let saved = saved.map(|(frame, header)| SavedRegisters::of(frame, header));
+        Self { unwinder, saved, segments: image.loads().to_vec() }
     }
 
     fn stated(&self, offset: FileOffset) -> Option<Svma> {
@@ -66,6 +74,8 @@ pub struct Calls {
     pub callers: Vec<Place>,
     /// The outermost frame was reached.
     pub whole: bool,
+    /// The registers of the frame that was sampled and of each caller, where they were asked for.
+    pub registers: Vec<KnownRegisters>,
 }
 
 /// The unwinders of all files.
@@ -90,9 +100,11 @@ impl Unwinder {
         registers: &Registers,
         stack: &[u8],
         space: &AddressSpace,
+        with_registers: bool,
         mut tables: impl FnMut(MappedId) -> Option<UnwindTables>,
     ) -> Calls {
         const RSP: usize = 4;
+        const RBP: usize = 5;
         let bottom = registers.general[RSP];
         let mut read = |address: u64| -> Result<u64, ()> {
             let at = usize::try_from(address.checked_sub(bottom).ok_or(())?).map_err(|_| ())?;
@@ -101,6 +113,7 @@ impl Unwinder {
         };
         let mut state = unwind_registers(registers);
         let mut calls = Calls::default();
+        let mut known: KnownRegisters = registers.general.map(Some);
         let mut at = FrameAddress::from_instruction_pointer(registers.ip.0);
         loop {
             let looked_up = at.address_for_lookup();
@@ -113,27 +126,41 @@ impl Unwinder {
                     return calls;
                 }
             }
+            if with_registers {
+                calls.registers.push(known);
+            }
             let file = place.and_then(|Place { what, offset }| {
                 let file = self.files.entry(what).or_insert_with(|| tables(what)).as_ref()?;
-                Some((&file.unwinder, file.stated(offset)?))
+                Some((file, file.stated(offset)?))
             });
-            let next = match file {
-                Some((unwinder, stated)) => {
-                    // Where it goes on from, in the file's stated addresses.
-                    let stated = stated.0 + (at.address() - looked_up);
-                    let stated = match at {
-                        FrameAddress::InstructionPointer(_) => FrameAddress::from_instruction_pointer(stated),
-                        FrameAddress::ReturnAddress(_) => {
-                            let Some(stated) = FrameAddress::from_return_address(stated) else {
-                                return calls;
-                            };
-                            stated
-                        }
-                    };
-                    unwinder.unwind_frame(stated, &mut state, &mut self.cache, &mut read)
+            let next = if let Some((file, stated)) = file {
+                if with_registers {
+                    let caller =
+                        file.saved.as_ref().and_then(|saved| saved.of_caller(stated.0, &known, &mut read));
+                    known = caller.unwrap_or([None; 16]);
                 }
-                None => self.without_tables.unwind_frame(at, &mut state, &mut self.cache, &mut read),
+                // Where it goes on from, in the file's stated addresses.
+                let stated = stated.0 + (at.address() - looked_up);
+                let stated = match at {
+                    FrameAddress::InstructionPointer(_) => FrameAddress::from_instruction_pointer(stated),
+                    FrameAddress::ReturnAddress(_) => {
+                        let Some(stated) = FrameAddress::from_return_address(stated) else {
+                            return calls;
+                        };
+                        stated
+                    }
+                };
+                file.unwinder.unwind_frame(stated, &mut state, &mut self.cache, &mut read)
+            } else {
+                known = [None; 16];
+                self.without_tables.unwind_frame(at, &mut state, &mut self.cache, &mut read)
             };
+            // The one way of unwinding does not know of the other: they must agree.
+            if known[RSP] != Some(state.sp()) {
+                known = [None; 16];
+                known[RSP] = Some(state.sp());
+                known[RBP] = Some(state.bp());
+            }
             match next.map(|next| next.and_then(FrameAddress::from_return_address)) {
                 Ok(Some(next)) => at = next,
                 Ok(None) => {
@@ -194,7 +221,7 @@ mod tests {
         registers.general[4] = STACK;
         registers.general[5] = rbp;
         let stack: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
-        Unwinder::default().calls(&registers, &stack, &space(), |_| None)
+        Unwinder::default().calls(&registers, &stack, &space(), false, |_| None)
     }
 
     fn place(offset: u64) -> Place {

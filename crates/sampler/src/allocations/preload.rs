@@ -100,7 +100,7 @@ fn extend(all: &mut Vec<(OsString, OsString)>, name: &str, word: &OsStr, in_fron
 }
 
 /// A directory whose files can be executed, with a name that the dynamic loader takes as one.
-fn directory() -> Option<tempfile::TempDir> {
+pub(crate) fn directory() -> Option<tempfile::TempDir> {
     let mut places = vec![std::env::temp_dir()];
     places.extend(["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from));
     places.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
@@ -133,7 +133,7 @@ pub(crate) fn is_there(command: &OsStr) -> bool {
     found(command).is_some_and(|path| path.exists())
 }
 
-fn found(command: &OsStr) -> Option<PathBuf> {
+pub(crate) fn found(command: &OsStr) -> Option<PathBuf> {
     if command.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(command));
     }

@@ -101,7 +101,7 @@ impl Recorded {
         // As if the allocating function were one that has called nothing: its caller is the frame
         // of these registers.
         copied.registers.ip = Avma(return_address);
-        let calls = unwinder.calls(&copied.registers, &copied.stack, space, tables);
+        let calls = unwinder.calls(&copied.registers, &copied.stack, space, false, tables);
         let path: Vec<Place> = [place].into_iter().chain(calls.callers).collect();
         let site = tally.heaps.sites.id(path);
         tally.heaps.learn(process, key, site);

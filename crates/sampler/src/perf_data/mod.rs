@@ -172,6 +172,7 @@ fn program(recording: &Recording<'_>, counted: &Counted, request: &FileRequest<'
     let facts = &recording.facts;
     ProfiledProgram {
         command: Vec::new(),
+        asked: Vec::new(),
         pid: None,
         perf_data: Some(PerfDataFile {
             path: ::records::text_of(request.path),

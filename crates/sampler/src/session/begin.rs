@@ -1,6 +1,7 @@
 //! The beginning of a run: the program started or attached to.
 
 use crate::allocations::preload::Preload;
+use crate::made_code::Asked;
 use crate::method::{Method, Opened};
 use crate::request::{Request, SampleError, Subject};
 use crate::target::{Child, Running, family, threads_of};
@@ -27,6 +28,7 @@ impl Watched {
 pub(crate) fn begin(
     request: &Request,
     preload: Option<&Preload>,
+    asked: &Asked,
     method: &dyn Method,
 ) -> Result<(Watched, Opened), SampleError> {
     match &request.subject {
@@ -40,8 +42,8 @@ pub(crate) fn begin(
             };
             let environment = preload.map(Preload::environment);
             let environment = environment.as_deref();
-            let child =
-                Child::start(words, environment, request.output, &request.inherited).map_err(not_started)?;
+            let child = Child::start(&asked.command(words), environment, request.output, &request.inherited)
+                .map_err(not_started)?;
             let opened = method.open(request, &[child.pid])?;
             let running = child.go().map_err(not_started)?;
             Ok((Watched::Started(running), opened))

@@ -15,7 +15,7 @@ use self::watch::watch;
 use crate::allocations::left_out;
 use crate::allocations::region::Region;
 use crate::files;
-use crate::made_code;
+use crate::made_code::{self, Asked};
 use crate::method::clock::ByClock;
 use crate::method::signals::BySignals;
 use crate::method::{Ended, Method, Probing};
@@ -24,7 +24,7 @@ use crate::request::{Backend, FindsOut, Request, SampleError, Subject};
 use crate::target::{cpu_time_of_children, told_by};
 use insight::probes::Timing;
 use lab::stop::Stop;
-use records::profile::{Calibration, Profile};
+use records::profile::{Calibration, Profile, ProfiledProgram};
 use std::time::{Duration, Instant};
 use units::{Bytes, Estimate, Quantity, Unit};
 
@@ -64,14 +64,18 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
         add_probing(&mut calibration, probing);
     }
     let mut probes = probing.as_ref().map(|probing| Probes::new(allowance(request.budget, probing)));
+    let asked = Asked::of(request);
     let children_before = cpu_time_of_children();
-    let (watched, (mut rings, no_stacks)) = begin(request, preload.as_ref(), method)?;
+    let (watched, (mut rings, no_stacks)) = begin(request, preload.as_ref(), &asked, method)?;
     let began = Instant::now();
-    let mut recorder = method.recorder().within(request.window_from_now_ns());
+    let mut recorder = method.recorder().within(request.window_from_now_ns()).with_pages();
     if let Watched::Attached(family) = &watched {
         for event in family.iter().copied().flat_map(told_by) {
             recorder.count(event);
         }
+    }
+    if let Some(dump) = asked.dump() {
+        recorder.maps.dumps_to(watched.pid(), &dump);
     }
     let used_before = own_cpu_time();
     let (ended, waited) =
@@ -108,7 +112,11 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
     refusals.extend(made_code::refusal(&made_code, &tally));
     let timing = region.zip(probing).map(|(region, probing)| timing(request, region, &probing));
     // The preloaded library is one of them: it is read before it goes.
-    let modules = files::modules(&tally);
+    let mut modules = files::modules(&tally);
+    let made = made_code::functions(&tally, &made_code, &recorder.pages.unwrap_or_default());
+    modules.extend(insight::put_into_files(&mut tally, made));
+    let arguments = asked.arguments.iter().map(|word| records::text_of(word.as_ref())).collect();
+    asked.end(watched.pid());
     if let Some(preload) = preload {
         if request.finds_out.allocations {
             refusals.extend(left_out::of(&preload, &recorder.allocations, &tally));
@@ -116,7 +124,7 @@ pub(crate) fn run_by(method: &dyn Method, request: &Request, stop: Stop) -> Resu
         preload.end(&tally);
     }
     let run = insight::Run {
-        program: request.program(ended, &tally),
+        program: ProfiledProgram { asked: arguments, ..request.program(ended, &tally) },
         sampling,
         elapsed: Quantity::measured(Estimate::exact(elapsed.as_secs_f64()), Unit::Seconds),
         cpu_time,

@@ -35,7 +35,7 @@ pub(crate) fn watch(
     let mut told = false;
     let mut waited = None;
     let ended = loop {
-        let is_busy = preload.as_ref().is_some_and(|preload| preload.region.is_busy());
+        let is_busy = preload.as_ref().is_some_and(|preload| preload.region.is_busy()) || recorder.is_busy();
         let is_over = wait(over.as_ref(), rings, if is_busy { QUICK_POLL } else { POLL });
         recorder.round(rings, preload.as_mut().map(|preload| &mut preload.region));
         if let Some((probes, preload)) = probes.as_mut().zip(preload.as_ref()) {

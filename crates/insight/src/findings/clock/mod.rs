@@ -22,6 +22,7 @@ use crate::data::object_stalls::ObjectStalls;
 use crate::data::objects::Objects;
 use crate::findings::record::{Figures, Listed, Times};
 use crate::findings::run::{LEAST_LISTED, MOST_LISTED, Run};
+use crate::findings::scripts;
 use crate::probes::latency::Told;
 use crate::samples::address_space::{MappedId, Place};
 use crate::samples::tally::{Kept, PlaceTally, Tally};
@@ -260,6 +261,8 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         shared.findings.extend(self.store.as_ref().and_then(|store| store.finding(&share(self.far_stores))));
         self.disturb(&shared.dirty);
         self.settle(sources);
+        let scripts = scripts::lines(tally, self.calls, &self.computed);
+        shared.findings.extend(scripts::finding(&scripts));
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
         let modelled = |part: u64| match measured_share(part, all) {
             Quantity::Resolved { value, lo, hi, .. } => {
@@ -319,6 +322,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             average_latency: average_latency(&self.latencies),
             listed: self.listed,
             objects: self.stalls.into_records(self.objects, all, MOST_LISTED),
+            scripts,
             lines: shared.lines,
             findings: shared.findings,
             computed: self.computed,
