@@ -2,6 +2,7 @@
 
 mod file;
 mod latencies;
+mod stored;
 mod summary;
 mod traced;
 mod words;
@@ -52,6 +53,9 @@ pub(crate) struct ProfileArgs {
     /// record -d -W sampled by Intel PEBS, AMD IBS or Arm SPE: these are shown by their latency.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "budget", "duration", "no_allocations", "no_probes"])]
     perf_data: Option<PathBuf>,
+
+    #[command(flatten)]
+    stored: stored::StoredArgs,
 
     /// Samples a second of each thread's CPU time [default: as many as --budget allows, at most
     /// 4000]
@@ -104,7 +108,7 @@ pub(crate) struct ProfileArgs {
     output: Option<PathBuf>,
 
     /// The program, with its arguments
-    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data"], trailing_var_arg = true)]
+    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data", "pprof", "otlp", "collapsed"], trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let why = format!("{from:?} is not before {to:?}");
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
-    if args.perf_data.is_none() {
+    if args.perf_data.is_none() && args.stored.file().is_none() {
         crate::limits::look_for_waiting()?;
     }
     let root = Path::new("/");
@@ -169,6 +173,10 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     let weights = Weights::of(&host, record.as_ref().map(|(path, document)| (path.as_path(), document)));
     if let Some(path) = &args.perf_data {
         let profile = file::profile(path, window, !args.left_out.no_stacks, &host, &weights)?;
+        return written(args, console, &Document::now(profile));
+    }
+    if let Some((format, path)) = args.stored.file() {
+        let profile = args.stored.profile(format, path, !args.left_out.no_stacks)?;
         return written(args, console, &Document::now(profile));
     }
     let request = Request {
@@ -284,7 +292,7 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
         if document.body.sampling.backend.samples_accesses() { latencies::text } else { summary::text };
     console.remark(text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
     let took = document.body.summary.overhead.estimate();
-    if args.perf_data.is_none() && took.is_some_and(|took| 100.0 * took.lo > args.budget) {
+    if document.body.program.perf_data.is_none() && took.is_some_and(|took| 100.0 * took.lo > args.budget) {
         console.remark(&format!(
             "profiling took more than the {}% of --budget: the run was short, or the machine is busy",
             args.budget

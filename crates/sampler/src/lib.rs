@@ -20,6 +20,7 @@
 //! session/     all of it, one run
 //! hardware/    the same of loads that the hardware samples
 //! perf_data/   the same from a file of `perf record`
+//! stored/      the same from files of other profilers: pprof, OpenTelemetry, folded stacks
 //! ```
 //!
 //! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`,
@@ -42,6 +43,7 @@ mod recorder;
 mod request;
 pub mod session;
 mod signals;
+pub mod stored;
 mod target;
 
 pub use request::{Backend, FindsOut, Output, Request, SampleError, Subject};

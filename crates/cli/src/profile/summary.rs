@@ -82,7 +82,11 @@ pub(super) fn head(profile: &Profile) -> String {
         0 | 1 => String::new(),
         several => format!(" of {several} processes"),
     };
-    let threads = plural(program.threads, "sampled thread");
+    // Stored samples do not tell their threads.
+    let threads = match program.threads {
+        0 if program.perf_data.is_some() => "all threads together".to_owned(),
+        threads => plural(threads, "sampled thread"),
+    };
     let what = short(&crate::failure::one_line(&what), 60);
     if profile.sampling.backend.samples_accesses() {
         return format!(

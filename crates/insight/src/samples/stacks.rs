@@ -73,7 +73,19 @@ impl Default for Stacks {
 impl Stacks {
     /// Counts a sample of a process of this name.
     pub fn count(&mut self, program: &[u8], sampled: Place, in_kernel: bool, calls: &Calls) {
-        self.samples += 1;
+        self.count_times(program, sampled, in_kernel, calls, 1);
+    }
+
+    /// Counts as many samples that are alike.
+    pub fn count_times(
+        &mut self,
+        program: &[u8],
+        sampled: Place,
+        in_kernel: bool,
+        calls: &Calls,
+        samples: u64,
+    ) {
+        self.samples += samples;
         let mut whole = calls.whole;
         let program = Frame::Program(self.program(program));
         let frames = calls.callers.iter().rev().map(|&place| Frame::Call(place));
@@ -86,8 +98,8 @@ impl Stacks {
             };
             caller = called;
         }
-        self.cut_off += u64::from(!whole);
-        *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += 1;
+        self.cut_off += if whole { 0 } else { samples };
+        *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += samples;
     }
 
     fn program(&mut self, name: &[u8]) -> u32 {

@@ -1,0 +1,93 @@
+//! Where the sampled instruction begins. Most profilers keep its address; some take a byte off, as
+//! of a caller, which goes on behind its call. Instructions tell: what is sampled begins one.
+
+use super::decoded::Decoded;
+use image::Module;
+use image::code::insn::index_at;
+use insight::demangled;
+use std::collections::BTreeMap;
+use units::{FileOffset, Svma};
+
+/// Of one file: how far its sampled addresses are from where instructions begin, and whether its
+/// functions are called what the samples call them.
+#[derive(Debug, Default)]
+pub(super) struct Leaves {
+    /// By sampled place: where the instruction begins.
+    shifted: BTreeMap<FileOffset, FileOffset>,
+    /// Samples whose function has the name that the samples give it, and others.
+    pub same_names: u64,
+    pub other_names: u64,
+}
+
+/// A place that was sampled.
+pub(super) struct Sampled {
+    pub samples: u64,
+    /// What the samples call it: numbers of locations.
+    pub location: u32,
+}
+
+impl Leaves {
+    pub(super) fn of(
+        data: &[u8],
+        debug: Option<&[u8]>,
+        sampled: &BTreeMap<FileOffset, Sampled>,
+        decoded: &Decoded,
+    ) -> Self {
+        let mut found = Self::default();
+        let Ok(image) = image::Image::parse(data) else { return found };
+        let stated = sampled.keys().filter_map(|offset| image.address_of(*offset));
+        let Ok(module) = Module::around(data, debug, stated) else { return found };
+        let begins = |address: Svma| -> bool {
+            let Some(unit) = module.unit_at(address) else { return false };
+            let at = (address.0 - module.units[unit].start.0) as u32;
+            index_at(&module.decoded[unit].insns, at).is_some()
+        };
+        let (mut exact, mut less_one) = (0, 0);
+        let mut behind: Vec<(FileOffset, bool)> = Vec::new();
+        for (&offset, counted) in sampled {
+            let Some(address) = image.address_of(offset) else { continue };
+            let (here, next) = (begins(address), begins(Svma(address.0.wrapping_add(1))));
+            exact += if here { counted.samples } else { 0 };
+            less_one += if next && !here { counted.samples } else { 0 };
+            if next {
+                behind.push((offset, here));
+            }
+            found.compare(&module, address, counted, decoded);
+        }
+        let is_less_one = less_one > exact;
+        let shifted = behind.into_iter().filter(|(_, here)| is_less_one || !here);
+        found.shifted = shifted.map(|(offset, _)| (offset, FileOffset(offset.0 + 1))).collect();
+        found
+    }
+
+    /// Where the instruction at a sampled place begins.
+    pub(super) fn begin(&self, offset: FileOffset) -> FileOffset {
+        self.shifted.get(&offset).copied().unwrap_or(offset)
+    }
+
+    /// Most samples call its functions otherwise: it is another file, or another build.
+    pub(super) fn is_another(&self) -> bool {
+        const LEAST: u64 = 10;
+        self.other_names >= LEAST && self.other_names > 3 * self.same_names
+    }
+
+    fn compare(&mut self, module: &Module<'_>, address: Svma, counted: &Sampled, decoded: &Decoded) {
+        let (from, to) = decoded.locations[counted.location as usize].names;
+        let Some(names) = decoded.names.get(from as usize..to as usize).filter(|names| !names.is_empty()) else {
+            return;
+        };
+        let Some(symbol) = module.unit_at(address).and_then(|unit| module.name(unit)) else { return };
+        let symbol = String::from_utf8_lossy(symbol);
+        let own = [letters(&demangled(&symbol)), letters(&symbol)];
+        let is_same = names.iter().any(|name| {
+            let told = letters(&decoded.texts.get(name.function.into()));
+            !told.is_empty() && own.iter().any(|own| own.contains(&told) || told.contains(own.as_str()))
+        });
+        *(if is_same { &mut self.same_names } else { &mut self.other_names }) += counted.samples;
+    }
+}
+
+/// A name without what tools write in different ways.
+fn letters(name: &str) -> String {
+    name.chars().filter(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
