@@ -2,6 +2,7 @@
 //! where copies are kept.
 
 use super::decoded::Module;
+use super::unpacked::unpacked;
 use crate::files::elf;
 use image::Image;
 use image::elf::bytes::hex;
@@ -50,7 +51,11 @@ impl Binaries {
                 why = OTHER_FILE;
                 continue;
             }
-            let debug = image.build_id().and_then(|id| self.debug(id));
+            let separate = image.build_id().and_then(|id| self.debug(id));
+            let debug = match separate {
+                Some(separate) => unpacked(&separate).or(Some(separate)),
+                None => unpacked(&data),
+            };
             let is_proved = is_it == Some(true);
             return Ok(Found { path, data, debug, is_proved });
         }

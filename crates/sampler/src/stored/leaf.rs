@@ -5,8 +5,13 @@ use super::decoded::Decoded;
 use image::Module;
 use image::code::insn::index_at;
 use insight::demangled;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{FileOffset, Svma};
+
+/// Go's runtime stops a thread by a signal, and has it call this function as if the program had
+/// called it: a sample that comes just then lands on its first instruction, and its caller is the
+/// instruction that was interrupted, with no byte taken off.
+pub(super) const PREEMPTED: &str = "runtime.asyncPreempt";
 
 /// Of one file: how far its sampled addresses are from where instructions begin, and whether its
 /// functions are called what the samples call them.
@@ -14,6 +19,8 @@ use units::{FileOffset, Svma};
 pub(super) struct Leaves {
     /// By sampled place: where the instruction begins.
     shifted: BTreeMap<FileOffset, FileOffset>,
+    /// Sampled places in which a thread stands that was interrupted elsewhere.
+    stands_in: BTreeSet<FileOffset>,
     /// Samples whose function has the name that the samples give it, and others.
     pub same_names: u64,
     pub other_names: u64,
@@ -53,6 +60,10 @@ impl Leaves {
                 behind.push((offset, here));
             }
             found.compare(&module, address, counted, decoded);
+            let symbol = module.unit_at(address).and_then(|unit| module.name(unit));
+            if symbol.is_some_and(|symbol| symbol.starts_with(PREEMPTED.as_bytes())) {
+                found.stands_in.insert(offset);
+            }
         }
         let is_less_one = less_one > exact;
         let shifted = behind.into_iter().filter(|(_, here)| is_less_one || !here);
@@ -63,6 +74,11 @@ impl Leaves {
     /// Where the instruction at a sampled place begins.
     pub(super) fn begin(&self, offset: FileOffset) -> FileOffset {
         self.shifted.get(&offset).copied().unwrap_or(offset)
+    }
+
+    /// Whether a thread that was sampled here was interrupted at the instruction of its caller.
+    pub(super) fn stands_in(&self, offset: FileOffset) -> bool {
+        self.stands_in.contains(&offset)
     }
 
     /// Most samples call its functions otherwise: it is another file, or another build.

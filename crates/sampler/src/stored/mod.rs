@@ -10,6 +10,7 @@
 //! decoded       what all formats hold
 //! pprof, legacy, otlp, collapsed   one format each
 //! binaries      the files that were sampled
+//! unpacked      their debug information, where it is compressed
 //! leaf          where the sampled instruction begins
 //! placed        samples by places of files, counted into a tally
 //! ```
@@ -31,6 +32,7 @@ mod placed;
 mod pprof;
 mod sample_types;
 mod tree;
+mod unpacked;
 mod wire;
 
 use crate::perf_data::not_there;

@@ -6,7 +6,7 @@
 
 use super::binaries::{Binaries, Found};
 use super::decoded::{Decoded, Location, Module};
-use super::leaf::{Leaves, Sampled};
+use super::leaf::{Leaves, PREEMPTED, Sampled};
 use super::tree::Node;
 use crate::files::Missing;
 use image::Image;
@@ -91,18 +91,43 @@ impl Placed {
             known.insert(found).clone()
         };
         for counted in counts.iter().filter(|counted| counted.samples > 0) {
-            let mut outwards: Vec<Where> = vec![location(&mut placed, counted.node.location)];
-            let mut is_whole = true;
-            if stacks {
-                outwards.extend(decoded.tree.outwards(counted.node.caller).map(|at| location(&mut placed, at)));
-            } else {
-                is_whole = false;
+            let mut callers = decoded.tree.outwards(counted.node.caller);
+            let mut leaf = counted.node.location;
+            let mut outwards = vec![location(&mut placed, leaf)];
+            if placed.stands_in(decoded, leaf, &outwards[0], &leaves)
+                && let Some(interrupted) = callers.next()
+            {
+                leaf = interrupted;
+                outwards = vec![location(&mut placed, leaf)];
             }
-            let leaf = &decoded.locations[counted.node.location as usize];
-            placed.with_address += if leaf.address != 0 { counted.samples } else { 0 };
-            placed.count(&outwards, counted, &leaves, &program, stacks && is_whole);
+            if stacks || matches!(outwards[0], Where::Kernel) {
+                outwards.extend(callers.map(|at| location(&mut placed, at)));
+            }
+            let has_address = decoded.locations[leaf as usize].address != 0;
+            placed.with_address += if has_address { counted.samples } else { 0 };
+            placed.count(&outwards, counted, &leaves, &program, stacks);
         }
         placed
+    }
+
+    /// Whether the thread was interrupted at its caller's instruction.
+    fn stands_in(
+        &self,
+        decoded: &Decoded,
+        location: u32,
+        found: &Where,
+        leaves: &HashMap<usize, Leaves>,
+    ) -> bool {
+        let (from, to) = decoded.locations[location as usize].names;
+        let names = decoded.names.get(from as usize..to as usize).unwrap_or_default();
+        if names.iter().any(|name| decoded.texts.get(name.function.into()).starts_with(PREEMPTED)) {
+            return true;
+        }
+        let Where::Places(places) = found else { return false };
+        places.first().is_some_and(|place| {
+            let file = self.files.iter().position(|file| file.what == place.what.0);
+            file.and_then(|file| leaves.get(&file)).is_some_and(|leaves| leaves.stands_in(place.offset))
+        })
     }
 
     /// Counts one stack.
