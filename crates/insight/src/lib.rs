@@ -22,6 +22,7 @@ pub mod samples;
 mod share;
 mod sharing;
 
+pub use code::landings::{Landing, WaitedFor, landings};
 pub use code::made_code::MadeCode;
 pub use code::names::demangled;
 pub use code::source::ModuleFile;

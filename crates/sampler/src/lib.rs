@@ -10,6 +10,7 @@
 //! recorder     events in the order of their times, counted into a tally
 //! chain        loads of its own that the profiler knows
 //! calibrate    where samples land behind a load that is known to stall, and what one costs
+//! skid         where samples land behind that load, for `gleaner doctor --skid`
 //! frequency    how many samples a second that allows
 //! made_code    the maps of code that programs make while they run
 //! files        the files that were mapped, read
@@ -43,6 +44,7 @@ mod recorder;
 mod request;
 pub mod session;
 mod signals;
+pub mod skid;
 pub mod stored;
 mod target;
 

@@ -9,6 +9,7 @@
 //! names       names of functions and variables as their programmers wrote them
 //! made_code   code that programs make while they run, and its names
 //! calls       the tree of calls with names
+//! landings    where samples of each load of a file land
 //! annotate    the code of functions that took time, with its samples
 //! ```
 //!
@@ -19,6 +20,7 @@ pub(crate) mod calls;
 pub(crate) mod cause;
 pub(crate) mod dependence;
 pub(crate) mod each;
+pub(crate) mod landings;
 pub(crate) mod made_code;
 pub(crate) mod names;
 pub(crate) mod operation;

@@ -84,7 +84,7 @@ impl Binaries {
     }
 
     /// Separate debug information of a file with this build id.
-    fn debug(&self, id: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn debug(&self, id: &[u8]) -> Option<Vec<u8>> {
         let usual = image::names::separate_debug_file(id);
         let id = hex(id);
         let (first, rest) = id.split_at_checked(2)?;

@@ -12,6 +12,7 @@
 //! binaries      the files that were sampled
 //! unpacked      their debug information, where it is compressed
 //! leaf          where the sampled instruction begins
+//! sites         all loads of a file, with where samples of each land
 //! placed        samples by places of files, counted into a tally
 //! ```
 //!
@@ -31,6 +32,7 @@ mod otlp;
 mod placed;
 mod pprof;
 mod sample_types;
+pub mod sites;
 mod tree;
 mod unpacked;
 mod wire;
