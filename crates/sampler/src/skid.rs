@@ -96,8 +96,11 @@ fn counted(sampled: impl Iterator<Item = u64>, load: u64, code: &[u8]) -> Skid {
     let mut instructions: Vec<(u64, String)> = Vec::new();
     while decoder.can_decode() {
         let instruction = decoder.decode();
-        instructions.push((instruction.ip(), instruction.to_string()));
-        if instruction.is_invalid() || instruction.flow_control() != FlowControl::Next {
+        let ends = instruction.is_invalid() || instruction.flow_control() != FlowControl::Next;
+        // Where the branch leads would be an address of this process.
+        let text = if ends { "the loop's branch".to_owned() } else { instruction.to_string() };
+        instructions.push((instruction.ip(), text));
+        if ends {
             break;
         }
     }

@@ -58,6 +58,7 @@ mod sharing;
 mod signals;
 mod smoke;
 mod speed;
+mod stored;
 mod survey;
 mod switches;
 mod terminal;

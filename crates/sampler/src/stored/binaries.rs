@@ -5,7 +5,7 @@ use super::decoded::Module;
 use super::unpacked::unpacked;
 use crate::files::elf;
 use image::Image;
-use image::elf::bytes::hex;
+use image::elf::bytes::{hex, u32_at};
 use std::path::{Path, PathBuf};
 
 /// Where files are looked for.
@@ -51,7 +51,7 @@ impl Binaries {
                 why = OTHER_FILE;
                 continue;
             }
-            let separate = image.build_id().and_then(|id| self.debug(id));
+            let separate = gnu_build_id(&image).and_then(|id| self.debug(id));
             let debug = match separate {
                 Some(separate) => unpacked(&separate).or(Some(separate)),
                 None => unpacked(&data),
@@ -125,8 +125,19 @@ fn is_it(image: &Image<'_>, wanted: Option<&str>) -> Option<bool> {
     if let Some(go) = go().filter(|_| !is_hex(wanted)) {
         return Some(go == wanted.as_bytes());
     }
-    let own = image.build_id()?;
+    let own = gnu_build_id(image)?;
     is_hex(wanted).then(|| hex(own).eq_ignore_ascii_case(wanted))
+}
+
+/// The linker's build ID: by the segments of notes, or, as of Go's linker, by its section alone.
+pub(super) fn gnu_build_id<'d>(image: &Image<'d>) -> Option<&'d [u8]> {
+    /// Sizes of name and body, and the kind.
+    const HEAD: [u32; 2] = [4, 3];
+    image.build_id().or_else(|| {
+        let note = image.section_bytes(image.section(".note.gnu.build-id")?)?;
+        let is_it = [u32_at(note, 0)?, u32_at(note, 8)?] == HEAD && note.get(12..16)? == b"GNU\0";
+        note.get(16..16 + u32_at(note, 4)? as usize).filter(|_| is_it)
+    })
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) fn decode<R: BufRead>(stream: &mut Stream<R>, budget: &mut Budget) ->
         names: reading.names,
         texts: reading.frames.texts,
         tree: reading.tree,
-        chosen: Chosen { count: Some(0), ..Chosen::default() },
+        chosen: Chosen { count: Some(0), words: vec!["folded stacks".to_owned()], ..Chosen::default() },
         not_understood,
         is_of_unknown_kind: true,
         ..Decoded::default()
@@ -86,13 +86,14 @@ impl Reading {
             return Ok(number);
         }
         budget.take(size_of::<Location>() + size_of::<Name>())?;
-        let (mut module, mut address) = (None, 0);
-        if let Some((path, at)) = placed(text) {
-            module = Some(self.module(path, budget)?);
-            address = at;
-        }
         self.names.push(Name { function: number, file: 0 });
-        self.locations.push(Location { module, address, names: (number, number + 1), in_kernel });
+        let mut location = Location { names: (number, number + 1), in_kernel, ..Location::default() };
+        if let Some((path, address)) = placed(text) {
+            let module = Some(self.module(path, budget)?);
+            // A path is no name of a function.
+            location = Location { module, address, names: (0, 0), in_kernel };
+        }
+        self.locations.push(location);
         Ok(number)
     }
 

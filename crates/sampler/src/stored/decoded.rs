@@ -142,8 +142,14 @@ impl<T> Default for ById<T> {
     }
 }
 
-/// Smaller ids are looked up in a list.
-const SMALL: u64 = 1 << 20;
+/// Smaller ids are looked up in a list, if they are about as many as that list is long.
+const SMALL: u64 = 1 << 24;
+
+impl<T> ById<T> {
+    fn is_small(&self, id: u64) -> bool {
+        id < SMALL && id < 4 * self.all.len() as u64 + 1024
+    }
+}
 
 impl<T: Default> ById<T> {
     pub(super) fn number(&mut self, id: u64, budget: &mut Budget) -> Result<u32, StoredError> {
@@ -153,7 +159,7 @@ impl<T: Default> ById<T> {
         budget.take(size_of::<T>() + 16)?;
         let number = self.all.len() as u32;
         self.all.push(T::default());
-        if id < SMALL {
+        if self.is_small(id) {
             if self.small.len() <= id as usize {
                 self.small.resize(id as usize + 1, 0);
             }
@@ -165,10 +171,9 @@ impl<T: Default> ById<T> {
     }
 
     pub(super) fn known(&self, id: u64) -> Option<u32> {
-        if id < SMALL {
-            return self.small.get(id as usize).and_then(|number| number.checked_sub(1));
-        }
-        self.large.get(&id).copied()
+        let small = usize::try_from(id).ok().and_then(|id| self.small.get(id).copied());
+        // It may have been too large for the list when it was first met.
+        small.and_then(|number| number.checked_sub(1)).or_else(|| self.large.get(&id).copied())
     }
 
     pub(super) fn get(&self, id: u64) -> Option<&T> {

@@ -84,7 +84,7 @@ impl Leaves {
     /// Most samples call its functions otherwise: it is another file, or another build.
     pub(super) fn is_another(&self) -> bool {
         const LEAST: u64 = 10;
-        self.other_names >= LEAST && self.other_names > 3 * self.same_names
+        self.other_names >= LEAST && self.other_names > self.same_names
     }
 
     fn compare(&mut self, module: &Module<'_>, address: Svma, counted: &Sampled, decoded: &Decoded) {

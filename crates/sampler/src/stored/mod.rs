@@ -44,6 +44,7 @@ use insight::CacheSizes;
 use placed::{Named, Placed};
 use records::profile::{
     Backend, ByLevel, Calibration, FileFormat, PerfDataFile, Profile, ProfiledProgram, ProgramEnd, Sampling,
+    Unattributed,
 };
 use records::run::Refused;
 use std::io::Read;
@@ -235,6 +236,8 @@ fn leave_out_what_is_not_told(profile: &mut Profile, placed: &Placed) {
         let none = || Quantity::unresolved(NO_ADDRESSES);
         (summary.memory_bound, summary.stores, summary.computing) = (none(), none(), none());
         summary.by_level.unresolved = none();
+        let time = summary.not_attributed.clone();
+        summary.not_attributed_because = vec![Unattributed { why: NO_ADDRESSES.to_owned(), time }];
     }
     for load in &mut profile.loads {
         NOT_STORED.clone_into(&mut load.level_because);

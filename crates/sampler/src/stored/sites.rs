@@ -1,7 +1,7 @@
 //! All loads and stores of a file, with where samples of each land: for `gleaner sites`.
 
 use super::StoredError;
-use super::binaries::Binaries;
+use super::binaries::{Binaries, gnu_build_id};
 use super::unpacked::unpacked;
 use crate::files::elf;
 use image::Image;
@@ -31,14 +31,14 @@ pub fn sites(
     let data = elf(path).ok_or_else(|| refused("it is no ELF file, or larger than 1 GiB"))?;
     let image = Image::parse(&data).map_err(|e| StoredError::NotRead { why: e.to_string() })?;
     let go = || image.notes().find(|(owner, kind, _)| *owner == b"Go\0\0" && *kind == 4).map(|(.., id)| id);
-    let build_id = match (image.build_id(), go()) {
+    let build_id = match (gnu_build_id(&image), go()) {
         (Some(id), _) => hex(id),
         (None, Some(id)) if id.iter().all(u8::is_ascii_graphic) => String::from_utf8_lossy(id).into_owned(),
         _ => format!("xxh3-{:032x}", twox_hash::XxHash3_128::oneshot(&data)),
     };
     let file = path.file_name().map(|name| records::text_of(Path::new(name))).unwrap_or_default();
     let of = SitesOf { build_id, file };
-    let separate = image.build_id().and_then(|id| Binaries::of(binaries, home).debug(id));
+    let separate = gnu_build_id(&image).and_then(|id| Binaries::of(binaries, home).debug(id));
     let debug = match separate {
         Some(separate) => unpacked(&separate).or(Some(separate)),
         None => unpacked(&data),
