@@ -175,7 +175,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let profile = file::profile(path, window, !args.left_out.no_stacks, &host, &weights)?;
         return written(args, console, &Document::now(profile));
     }
-    if let Some((format, path)) = args.stored.file() {
+    if let Some((format, path)) = args.stored.asked()? {
         let profile = args.stored.profile(format, path, !args.left_out.no_stacks)?;
         return written(args, console, &Document::now(profile));
     }

@@ -62,7 +62,12 @@ pub(crate) fn run(args: &SitesArgs, console: &Console) -> anyhow::Result<Exit> {
     match output {
         Some(path) => {
             save::bytes(path, &bytes)?;
-            console.remark(&format!("wrote {}: {} rows, {}", path.display(), rows.len(), units::Bytes(bytes.len() as u64)));
+            console.remark(&format!(
+                "wrote {}: {} rows, {}",
+                path.display(),
+                rows.len(),
+                units::Bytes(bytes.len() as u64)
+            ));
         }
         None => console.stdout_bytes(&bytes)?,
     }

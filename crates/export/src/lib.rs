@@ -132,7 +132,12 @@ pub fn profile(document: &Document<Profile>, format: Format, weight: Weight) -> 
         Format::CsvFunctions => return Ok(csv::functions(profile).into_bytes()),
         Format::CsvObjects => return Ok(csv::objects(profile).into_bytes()),
         Format::CsvLines => return Ok(csv::lines(profile).into_bytes()),
-        Format::Pprof | Format::Otlp | Format::Folded | Format::Speedscope | Format::Firefox | Format::Callgrind => {}
+        Format::Pprof
+        | Format::Otlp
+        | Format::Folded
+        | Format::Speedscope
+        | Format::Firefox
+        | Format::Callgrind => {}
     }
     let needs_time = !matches!(format, Format::Folded);
     if profile.sampling.backend.samples_accesses() && needs_time {

@@ -54,9 +54,12 @@ macro_rules! column {
 }
 
 pub(crate) const COLUMNS: &[Column] = &[
-    column!("build_id", Text, "the file: its GNU build ID in hexadecimal, Go's, or a hash of its bytes", |it| {
-        Value::Text(&it.build_id)
-    }),
+    column!(
+        "build_id",
+        Text,
+        "the file: its GNU build ID in hexadecimal, Go's, or a hash of its bytes",
+        |it| { Value::Text(&it.build_id) }
+    ),
     column!("file", Text, "its name, without directories", |it| Value::Text(&it.file)),
     column!("from_offset", Int, "where the instruction that is sampled begins in the file", |it| {
         Value::Int(it.from_offset)
@@ -70,11 +73,15 @@ pub(crate) const COLUMNS: &[Column] = &[
         Value::Int(it.load_offset)
     }),
     column!("load_address", Int, "its stated address", |it| Value::Int(it.load_address)),
-    column!("kind", Text, "load, or store: an instruction that only writes memory", |it| Value::Text(it.kind)),
+    column!("kind", Text, "load, or store: an instruction that only writes memory", |it| Value::Text(
+        it.kind
+    )),
     column!("pattern", Text, "chain, parallel, stream or unresolved, as its code tells", |it| {
         Value::Text(it.pattern)
     }),
-    column!("function", Text, "its function, by symbols or debug information", |it| text(it.function.as_ref())),
+    column!("function", Text, "its function, by symbols or debug information", |it| text(
+        it.function.as_ref()
+    )),
     column!("source", Text, "its source file, by debug information", |it| text(it.source.as_ref())),
     column!("line", Int, "its line there", |it| {
         it.line.map_or(Value::Null, |line| Value::Int(line.into()))
@@ -125,7 +132,8 @@ pub fn json(sites: &[Site]) -> String {
 
 /// Its columns, a line each, for `docs/sites.md`.
 pub fn described() -> String {
-    let row = |column: &Column| format!("| `{}` | {} | {} |\n", column.name, column.kind.words(), column.about);
+    let row =
+        |column: &Column| format!("| `{}` | {} | {} |\n", column.name, column.kind.words(), column.about);
     let rows: String = COLUMNS.iter().map(row).collect();
     format!("| column | type | meaning |\n|---|---|---|\n{rows}")
 }

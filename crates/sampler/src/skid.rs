@@ -85,7 +85,8 @@ pub fn measure() -> Result<Skid, String> {
         _ => None,
     });
     let mut code = [0; MOST_BYTES];
-    let own = std::fs::File::open("/proc/self/mem").and_then(|file| file.read_exact_at(&mut code, places.load));
+    let own =
+        std::fs::File::open("/proc/self/mem").and_then(|file| file.read_exact_at(&mut code, places.load));
     own.map_err(|e| format!("its own code could not be read: {}", records::plain(&e)))?;
     Ok(counted(sampled, places.load, &code))
 }

@@ -36,6 +36,16 @@ pub(super) struct StoredArgs {
 
 impl StoredArgs {
     /// The file that is to be read, if there is one.
+    pub(super) fn asked(&self) -> Result<Option<(FileFormat, &Path)>, Refusal> {
+        match self.file() {
+            None if !self.binaries.is_empty() => {
+                let why = "it is for files of samples: --pprof, --otlp, --collapsed";
+                Err(Refusal::wrong_use("--binaries", why))
+            }
+            file => Ok(file),
+        }
+    }
+
     pub(super) fn file(&self) -> Option<(FileFormat, &Path)> {
         let files = [
             (FileFormat::Pprof, &self.pprof),
@@ -51,8 +61,7 @@ impl StoredArgs {
             return Err(Refusal::wrong_use(what, "there is no such directory"));
         }
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        let request =
-            StoredRequest { path, format, stacks, binaries: &self.binaries, home: home.as_deref() };
+        let request = StoredRequest { path, format, stacks, binaries: &self.binaries, home: home.as_deref() };
         crate::threads::shared(|| stored::profile(&request)).map_err(|e| refused(path, &e))
     }
 }

@@ -151,7 +151,10 @@ fn sites() {
     let place = place();
     let told = done(&gleaner(&place, &["sites", "p"]).output().unwrap());
     let in_chase = |row: &&str| row.contains(",load,chain,chase");
-    assert!(told.starts_with("build_id,file,from_offset,") && told.lines().any(|row| in_chase(&row)), "{told}");
+    assert!(
+        told.starts_with("build_id,file,from_offset,") && told.lines().any(|row| in_chase(&row)),
+        "{told}"
+    );
 }
 
 #[test]

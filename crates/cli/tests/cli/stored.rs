@@ -79,7 +79,12 @@ fn refused(place: &Place, arguments: &[&str]) -> String {
 
 /// The share of a function's samples that its loads have, of those with these patterns.
 fn share_of(profile: &Profile, function: &str, patterns: &[Pattern]) -> f64 {
-    let all: u64 = profile.functions.iter().filter(|it| it.function.as_deref() == Some(function)).map(|it| it.samples).sum();
+    let all: u64 = profile
+        .functions
+        .iter()
+        .filter(|it| it.function.as_deref() == Some(function))
+        .map(|it| it.samples)
+        .sum();
     let loads = profile.loads.iter().filter(|load| load.function.as_deref() == Some(function));
     let named: u64 = loads.filter(|load| patterns.contains(&load.pattern)).map(|load| load.samples).sum();
     named as f64 / all.max(1) as f64
@@ -162,7 +167,8 @@ fn go_names_the_loads_that_stall_by_its_own_profiles() {
         assert!(told.contains("hold no registers") && told.contains("doctor --skid"), "{told}");
     }
     // Uncompressed, from standard input.
-    let script = format!("gzip -dc cpu.pb.gz | {} profile --pprof - -o piped.json", env!("CARGO_BIN_EXE_gleaner"));
+    let script =
+        format!("gzip -dc cpu.pb.gz | {} profile --pprof - -o piped.json", env!("CARGO_BIN_EXE_gleaner"));
     let output = place.command("sh").args(["-c", &script]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(first(&records::read::<Profile>(&place.at("piped.json")).unwrap().body, "main.chase").is_some());
@@ -193,7 +199,8 @@ fn gperftools_names_them_too() {
 
 /// Places of the loads that have most samples.
 fn first_loads(profile: &Profile) -> Vec<(Option<String>, u64)> {
-    let loads = profile.loads.iter().filter(|load| load.stall.estimate().is_some_and(|share| share.lo >= 0.03));
+    let loads =
+        profile.loads.iter().filter(|load| load.stall.estimate().is_some_and(|share| share.lo >= 0.03));
     loads.take(10).map(|load| (load.function.clone(), load.address)).collect()
 }
 
@@ -205,7 +212,8 @@ fn stored_samples_name_the_loads_that_our_own_samples_name() {
     }
     ran(&place, "stalls", &["cpu.pb.gz"]);
     let (stored, told) = profiled(&place, &["--pprof", "cpu.pb.gz"]);
-    let output = gleaner(&place, &["profile", "--no-probes", "-o", "own.json", "--", "./stalls"]).output().unwrap();
+    let output =
+        gleaner(&place, &["profile", "--no-probes", "-o", "own.json", "--", "./stalls"]).output().unwrap();
     if output.status.code() == Some(3) {
         eprintln!("skipped: no samples here: {}", text(&output.stderr));
         return;
@@ -288,5 +296,7 @@ fn options_that_ask_for_a_run_do_not_go_with_a_file() {
         let told = refused(&place, options);
         assert!(told.contains("cannot be used with"), "{options:?}: {told}");
     }
+    let told = refused(&place, &["--binaries", ".", "--", "./p"]);
+    assert!(told.contains("it is for files of samples"), "{told}");
     assert!(refused(&place, &["--pprof", "none"]).contains("No such file"), "a file that is not there");
 }

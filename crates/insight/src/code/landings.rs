@@ -36,11 +36,7 @@ pub struct WaitedFor {
 
 /// All landings of a file, in the order of their addresses; given out as they are found, so that no
 /// more than a function of a large file is decoded at once.
-pub fn landings(
-    data: &[u8],
-    debug: Option<&[u8]>,
-    mut found: impl FnMut(Landing),
-) -> Result<(), ImageError> {
+pub fn landings(data: &[u8], debug: Option<&[u8]>, mut found: impl FnMut(Landing)) -> Result<(), ImageError> {
     let image = image::Image::parse(data)?;
     let starts: Vec<Svma> = Module::around(data, debug, [])?.units.iter().map(|unit| unit.start).collect();
     let code = Code::of(Module::around(data, debug, starts)?, false);

@@ -15,7 +15,10 @@ const LONGEST_LINE: u64 = 4 << 20;
 /// What async-profiler and stackcollapse-perf.pl put behind frames: kernel, compiled, interpreted…
 const MARKS: [&str; 6] = ["_[k]", "_[j]", "_[i]", "_[p]", "_[0]", "_[1]"];
 
-pub(super) fn decode<R: BufRead>(stream: &mut Stream<R>, budget: &mut Budget) -> Result<Decoded, StoredError> {
+pub(super) fn decode<R: BufRead>(
+    stream: &mut Stream<R>,
+    budget: &mut Budget,
+) -> Result<Decoded, StoredError> {
     let (mut line, mut stack) = (Vec::new(), Vec::new());
     let mut reading = Reading::default();
     // The number of the empty text, which stands for a file that is not named.
@@ -134,7 +137,11 @@ mod tests {
         let name = |location: u32| decoded.texts.get(location.into()).into_owned();
         let mut shown: Vec<(String, Vec<String>, u64)> = Vec::new();
         for (leaf, values) in decoded.tree.leaves() {
-            shown.push((name(leaf.location), decoded.tree.outwards(leaf.caller).map(name).collect(), values[0]));
+            shown.push((
+                name(leaf.location),
+                decoded.tree.outwards(leaf.caller).map(name).collect(),
+                values[0],
+            ));
         }
         shown.sort();
         let main = || "main (a.py:3)".to_owned();

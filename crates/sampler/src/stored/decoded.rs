@@ -206,7 +206,10 @@ mod tests {
         let mut number = |text: &[u8]| interned.number(text, &mut budget).unwrap();
         assert_eq!([number(b""), number(b"main"), number(b""), number(b"\xff")], [0, 1, 0, 2]);
         let texts = &interned.texts;
-        assert_eq!((&*texts.get(1), &*texts.get(0), &*texts.get(2), &*texts.get(9)), ("main", "", "\u{fffd}", ""));
+        assert_eq!(
+            (&*texts.get(1), &*texts.get(0), &*texts.get(2), &*texts.get(9)),
+            ("main", "", "\u{fffd}", "")
+        );
         assert_eq!((&*texts.get(u64::MAX), texts.ends.len()), ("", 3));
     }
 }

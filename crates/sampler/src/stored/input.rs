@@ -45,7 +45,11 @@ pub(super) fn decode_from(source: Box<dyn Read + '_>, format: FileFormat) -> Res
     decode_plain(&begin, source, format)
 }
 
-fn decode_plain(begin: &[u8], source: Box<dyn Read + '_>, format: FileFormat) -> Result<Decoded, StoredError> {
+fn decode_plain(
+    begin: &[u8],
+    source: Box<dyn Read + '_>,
+    format: FileFormat,
+) -> Result<Decoded, StoredError> {
     if begin.is_empty() {
         return Err(damaged("it is empty"));
     }

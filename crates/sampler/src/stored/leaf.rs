@@ -59,11 +59,12 @@ impl Leaves {
             if next {
                 behind.push((offset, here));
             }
-            found.compare(&module, address, counted, decoded);
             let symbol = module.unit_at(address).and_then(|unit| module.name(unit));
             if symbol.is_some_and(|symbol| symbol.starts_with(PREEMPTED.as_bytes())) {
                 found.stands_in.insert(offset);
+                continue;
             }
+            found.compare(symbol, counted, decoded);
         }
         let is_less_one = less_one > exact;
         let shifted = behind.into_iter().filter(|(_, here)| is_less_one || !here);
@@ -87,12 +88,13 @@ impl Leaves {
         self.other_names >= LEAST && self.other_names > self.same_names
     }
 
-    fn compare(&mut self, module: &Module<'_>, address: Svma, counted: &Sampled, decoded: &Decoded) {
+    fn compare(&mut self, symbol: Option<&[u8]>, counted: &Sampled, decoded: &Decoded) {
         let (from, to) = decoded.locations[counted.location as usize].names;
-        let Some(names) = decoded.names.get(from as usize..to as usize).filter(|names| !names.is_empty()) else {
+        let Some(names) = decoded.names.get(from as usize..to as usize).filter(|names| !names.is_empty())
+        else {
             return;
         };
-        let Some(symbol) = module.unit_at(address).and_then(|unit| module.name(unit)) else { return };
+        let Some(symbol) = symbol else { return };
         let symbol = String::from_utf8_lossy(symbol);
         let own = [letters(&demangled(&symbol)), letters(&symbol)];
         let is_same = names.iter().any(|name| {
@@ -106,4 +108,39 @@ impl Leaves {
 /// A name without what tools write in different ways.
 fn letters(name: &str) -> String {
     name.chars().filter(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored::decoded::Location;
+
+    /// The instructions of a program's largest function, but for those of one byte.
+    fn starts(data: &[u8]) -> Vec<FileOffset> {
+        let module = Module::analyse(data, None).unwrap();
+        let units = module.decoded.iter().enumerate();
+        let (unit, decoded) = units.max_by_key(|(_, decoded)| decoded.insns.len()).unwrap();
+        let start = module.units[unit].start.0;
+        let long = decoded.insns.iter().filter(|insn| insn.len > 1);
+        long.map(|insn| module.image.file_offset(Svma(start + u64::from(insn.at))).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_byte_that_was_taken_off_is_put_back() {
+        let data = std::fs::read("/bin/true").unwrap();
+        let starts = starts(&data);
+        assert!(starts.len() > 30, "{}", starts.len());
+        let decoded = Decoded { locations: vec![Location::default()], ..Decoded::default() };
+        let of = |less: u64| {
+            let sampled =
+                starts.iter().map(|start| (FileOffset(start.0 - less), Sampled { samples: 3, location: 0 }));
+            Leaves::of(&data, None, &sampled.collect(), &decoded)
+        };
+        let (exact, less_one) = (of(0), of(1));
+        for start in &starts {
+            assert_eq!(exact.begin(*start), *start);
+            assert_eq!(less_one.begin(FileOffset(start.0 - 1)), *start);
+        }
+        assert!(!exact.is_another(), "nothing has a name");
+    }
 }

@@ -122,7 +122,8 @@ fn mappings(from: &mut (dyn BufRead + '_)) -> Result<Vec<Module>, StoredError> {
     let mut line = Vec::new();
     for _ in 0..MOST_LINES {
         line.clear();
-        let read = (&mut *from).take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(|e| unreadable(&e))?;
+        let read =
+            (&mut *from).take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(|e| unreadable(&e))?;
         if read == 0 {
             break;
         }
@@ -166,10 +167,31 @@ mod tests {
 
     #[test]
     fn stacks_and_mappings_are_read() {
-        let words = [0, 3, 0, 10000, 0, 5, 2, 0x40_1010, 0x7f00_0000_0010, 1, 3, 0x40_1010, 0x40_1010, 0x40_1020, 0, 1, 0];
+        let words = [
+            0,
+            3,
+            0,
+            10000,
+            0,
+            5,
+            2,
+            0x40_1010,
+            0x7f00_0000_0010,
+            1,
+            3,
+            0x40_1010,
+            0x40_1010,
+            0x40_1020,
+            0,
+            1,
+            0,
+        ];
         let bytes = file(&words, MAPS);
         let decoded = decode(&mut &bytes[..], &mut Budget::of(1 << 20)).unwrap();
-        assert_eq!((decoded.chosen.period_ns, decoded.program.as_deref()), (Some(10_000_000), Some("/bin/a b")));
+        assert_eq!(
+            (decoded.chosen.period_ns, decoded.program.as_deref()),
+            (Some(10_000_000), Some("/bin/a b"))
+        );
         let paths: Vec<&str> = decoded.modules.iter().map(|module| module.path.as_str()).collect();
         assert_eq!(paths, ["/bin/a b", "/lib/libc.so.6", "[vdso]"]);
         let all: u64 = decoded.tree.leaves().iter().map(|(_, values)| values[0]).sum();

@@ -49,7 +49,7 @@ use records::profile::{
 use records::run::Refused;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use units::{Estimate, Quantity, Unit};
+use units::{Quantity, Unit};
 
 /// A profile of a file that is asked for.
 #[derive(Clone, Debug)]
@@ -99,12 +99,13 @@ fn of_decoded(decoded: &Decoded, request: &StoredRequest<'_>) -> Profile {
         waited_for_cpu: unresolved("samples of CPU time do not tell it"),
         sampling: sampling(decoded, &placed),
         elapsed: match decoded.duration_ns {
-            Some(ns) => Quantity::measured(Estimate::exact(ns as f64 / 1e9), Unit::Seconds),
+            Some(ns) => Quantity::claimed(ns as f64 / 1e9, Unit::Seconds),
             None => unresolved("the file does not tell how long it was sampled"),
         },
         cpu_time: match placed.cpu_time_ns {
             0 => unresolved("its samples do not count time"),
-            ns => Quantity::measured(Estimate::exact(ns as f64 / 1e9), Unit::Seconds),
+            // Counts of samples times their period, of which some may not have come.
+            ns => Quantity::claimed(ns as f64 / 1e9, Unit::Seconds),
         },
         overhead: unresolved("the samples were taken by another program"),
         overhead_beside: unresolved("the samples were taken by another program"),
@@ -173,8 +174,13 @@ fn refusals(decoded: &Decoded, placed: &Placed) -> Vec<Refused> {
         let why = format!("{} lines are no folded stacks", decoded.not_understood);
         refusals.push(refused("samples", why));
     }
+    if decoded.tree.empty > 0 {
+        refusals
+            .push(refused("samples", format!("{} name no place: they are in no figure", decoded.tree.empty)));
+    }
     if decoded.tree.cut_off > 0 {
-        let why = format!("{} stacks lack callers: the file has more of them than are kept", decoded.tree.cut_off);
+        let why =
+            format!("{} stacks lack callers: the file has more of them than are kept", decoded.tree.cut_off);
         refusals.push(refused("callers", why));
     }
     let nameless = tally.samples.saturating_sub(tally.in_kernel).saturating_sub(placed.with_address);
@@ -269,6 +275,24 @@ fn name(profile: &mut Profile, named: &Named) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_in_the_kernel_counts_for_its_callers() {
+        let (path, binaries) = (Path::new("-"), &[][..]);
+        let request =
+            StoredRequest { path, format: FileFormat::Collapsed, stacks: true, binaries, home: None };
+        let folded = "main;load;vfs_read_[k] 30\nmain;load 10\nmain;sum 60\n";
+        let profile = of_source(folded.as_bytes(), &request).unwrap();
+        assert_eq!(profile.summary.in_kernel.value(), Some(0.3));
+        assert!(profile.summary.memory_bound.value().is_none());
+        let shares: Vec<(Option<&str>, u64)> =
+            profile.functions.iter().map(|it| (it.function.as_deref(), it.samples)).collect();
+        assert_eq!(shares, [(Some("sum"), 60), (Some("load"), 10)]);
+        let frame = |node: usize| profile.calls.frames[profile.calls.nodes[node].frame].function.as_deref();
+        let kernel = (0..profile.calls.nodes.len()).find(|&node| frame(node) == Some("[kernel]")).unwrap();
+        assert_eq!(profile.calls.nodes[kernel].samples, 30);
+        assert_eq!(frame(profile.calls.nodes[kernel].caller.unwrap()), Some("load"));
+    }
 
     #[test]
     fn what_is_no_profile_is_refused_in_a_sentence() {

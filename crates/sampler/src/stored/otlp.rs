@@ -77,7 +77,10 @@ struct RawAttribute {
 const LONGEST_LIST: usize = 4096;
 
 /// Messages, one behind the other.
-pub(super) fn decode<R: BufRead>(stream: &mut Stream<R>, budget: &mut Budget) -> Result<Decoded, StoredError> {
+pub(super) fn decode<R: BufRead>(
+    stream: &mut Stream<R>,
+    budget: &mut Budget,
+) -> Result<Decoded, StoredError> {
     let mut merged = Merged::default();
     match stream.first()? {
         Some(b'{') => json::each(stream, budget, |raw, budget| merged.take(&raw, budget))?,
@@ -99,7 +102,9 @@ fn message<R: BufRead>(stream: &mut Stream<R>, end: u64, budget: &mut Budget) ->
     while let Some((number, value)) = stream.field(end)? {
         match (number, value) {
             (1, Begun::Bytes(bytes)) => resource(stream, stream.at() + bytes, &mut raw, &mut buffer, budget)?,
-            (2, Begun::Bytes(bytes)) => dictionary(stream, stream.at() + bytes, &mut raw, &mut buffer, budget)?,
+            (2, Begun::Bytes(bytes)) => {
+                dictionary(stream, stream.at() + bytes, &mut raw, &mut buffer, budget)?
+            }
             (_, Begun::Bytes(bytes)) => stream.skip(bytes)?,
             (_, Begun::Number(_)) => {}
         }
@@ -400,7 +405,8 @@ impl Raw {
 
     /// The value of an attribute of this name, among these.
     fn attribute(&self, among: &[u64], names: &[&str]) -> Option<&str> {
-        let attributes = || among.iter().filter_map(|&number| self.attributes.get(usize::try_from(number).ok()?));
+        let attributes =
+            || among.iter().filter_map(|&number| self.attributes.get(usize::try_from(number).ok()?));
         let named = |name: &&str| attributes().find(|attribute| self.texts.get(attribute.key) == **name);
         let found = names.iter().find_map(named)?;
         Some(found.value.as_str()).filter(|value| !value.is_empty())
@@ -503,7 +509,8 @@ impl Merged {
         }
         let frame_type = raw.attribute(&found.attributes, &["profile.frame.type"]);
         let is_kernel = |module: u32| self.modules[module as usize].is_kernel();
-        let in_kernel = frame_type == Some("kernel") || is_of_kernel(found.address) || module.is_some_and(is_kernel);
+        let in_kernel =
+            frame_type == Some("kernel") || is_of_kernel(found.address) || module.is_some_and(is_kernel);
         // Addresses of other frames are numbers of lines or of instructions of an interpreter.
         let is_native = matches!(frame_type, None | Some("native" | "kernel" | "go" | "rust"));
         budget.take(size_of::<Location>() + 2 * key.2.len() * size_of::<Name>() + 64)?;

@@ -164,7 +164,8 @@ impl Placed {
     /// A leaf's place, as where its instruction begins.
     fn begin(&self, place: Place, leaves: &HashMap<usize, Leaves>) -> Place {
         let file = self.files.iter().position(|file| file.what == place.what.0);
-        let offset = file.and_then(|file| leaves.get(&file)).map_or(place.offset, |it| it.begin(place.offset));
+        let offset =
+            file.and_then(|file| leaves.get(&file)).map_or(place.offset, |it| it.begin(place.offset));
         Place { offset, ..place }
     }
 
@@ -227,7 +228,8 @@ impl Placed {
         samples: u64,
         bytes: &mut u64,
     ) -> Option<(MappedId, usize)> {
-        let read = if *bytes > MOST_BYTES { Err("other files are read first") } else { binaries.find(module) };
+        let read =
+            if *bytes > MOST_BYTES { Err("other files are read first") } else { binaries.find(module) };
         let found = match read {
             Ok(found) => found,
             Err(why) => {
@@ -416,4 +418,38 @@ fn shown(name: &str) -> String {
     const LONGEST: usize = 500;
     let name = name.chars().take(LONGEST);
     name.map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_processes_and_stated_ones_are_told_apart() {
+        let data = std::fs::read("/bin/true").unwrap();
+        let image = Image::parse(&data).unwrap();
+        let code = image.loads().iter().find(|load| load.is_executable()).unwrap();
+        let stated = code.address + 0x100;
+        let expected = image.file_offset(Svma(stated));
+        assert!(expected.is_some());
+        let of = |start: u64, limit: u64, offset: u64, address: u64| {
+            let module = Module { path: "/bin/true".to_owned(), build_id: None, start, limit, offset };
+            offset_of(&module, &image, address)
+        };
+        let start = 0x5555_0000_0000 + (code.address & !0xfff);
+        let mapped_from = code.offset & !0xfff;
+        let address = 0x5555_0000_0000 + stated;
+        assert_eq!(of(start, start + 0x10_0000, mapped_from, address), expected, "of a process");
+        assert_eq!(
+            of(start, start + 0x10_0000, mapped_from, stated),
+            expected,
+            "stated, though mapped elsewhere"
+        );
+        assert_eq!(of(0, u64::MAX, 0, stated), expected, "a mapping that spans all");
+        assert_eq!(of(0, 0, 0, stated), expected, "no mapping is told");
+        let segment = (code.address & !0xfff, code.offset & !0xfff);
+        assert_eq!(of(segment.0, segment.0 + 0x10_0000, segment.1, stated), expected, "of OpenTelemetry");
+        assert_eq!(of(start, start + 0x10_0000, mapped_from, start + 0x9_0000_0000), None);
+        assert_eq!(of(0, 0, 0, 8), None, "no code is there");
+    }
 }

@@ -80,7 +80,10 @@ struct Reading {
 /// Value types of a file: more are no profile.
 const MOST_TYPES: usize = 32;
 
-pub(super) fn decode<R: BufRead>(stream: &mut Stream<R>, budget: &mut Budget) -> Result<Decoded, StoredError> {
+pub(super) fn decode<R: BufRead>(
+    stream: &mut Stream<R>,
+    budget: &mut Budget,
+) -> Result<Decoded, StoredError> {
     let mut reading = Reading::default();
     let mut buffer = Vec::new();
     while let Some((number, value)) = stream.field(FILE)? {

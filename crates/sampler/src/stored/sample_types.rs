@@ -41,7 +41,8 @@ impl ValueType {
     /// Samples of a timer of CPU time, if what the period counts says no other.
     fn is_count(&self, period: &Self) -> bool {
         let kind = self.kind.to_ascii_lowercase();
-        let is_plain = matches!(kind.as_str(), "samples" | "sample" | "samples_count") && self.unit != "bytes";
+        let is_plain =
+            matches!(kind.as_str(), "samples" | "sample" | "samples_count") && self.unit != "bytes";
         // As perf_data_converter names them, by their event.
         let of_event = ["cpu-clock_sample", "task-clock_sample", "cycles_sample", "cpu-cycles_sample"];
         is_plain && (period.kind.is_empty() || period.is_cpu()) || of_event.contains(&kind.as_str())
@@ -76,7 +77,9 @@ pub(super) fn choose(
     let used = types.iter().enumerate().filter(|(at, _)| Some(*at) == time || Some(*at) == count);
     // A count alone may be of anything, unless its period says that it is CPU time.
     let is_known = time.is_some()
-        || count.is_some_and(|at| period.is_cpu() || types[at].kind.to_ascii_lowercase().ends_with("_sample") || types[at].is_cpu());
+        || count.is_some_and(|at| {
+            period.is_cpu() || types[at].kind.to_ascii_lowercase().ends_with("_sample") || types[at].is_cpu()
+        });
     if !is_known {
         let present: Vec<String> = types.iter().map(ValueType::word).collect();
         return Err(StoredError::OtherSamples {
@@ -129,7 +132,10 @@ mod tests {
         let pyroscope = of(&[("cpu", "nanoseconds")], ("cpu", "nanoseconds"), 10_000_000).unwrap();
         assert_eq!(pyroscope.of(&[30_000_000], 10_000_000), (3, 30_000_000));
         let both = of(&[("wall", "nanoseconds"), ("cpu", "milliseconds")], ("", ""), 0).unwrap();
-        assert_eq!((both.count, both.time, both.words.join(",")), (None, Some((1, 1_000_000)), "cpu/milliseconds".to_owned()));
+        assert_eq!(
+            (both.count, both.time, both.words.join(",")),
+            (None, Some((1, 1_000_000)), "cpu/milliseconds".to_owned())
+        );
         assert!(of(&[("cycles_sample", "count"), ("cycles_event", "count")], ("", ""), 0).is_ok());
     }
 

@@ -54,7 +54,8 @@ impl Hasher for Mixer {
 
     fn write_u64(&mut self, number: u64) {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let product = u128::from(self.0.rotate_left(23) ^ number ^ ODD) * u128::from(ODD ^ 0xd1b5_4a32_d192_ed03);
+        let product =
+            u128::from(self.0.rotate_left(23) ^ number ^ ODD) * u128::from(ODD ^ 0xd1b5_4a32_d192_ed03);
         self.0 = (product >> 64) as u64 ^ product as u64;
     }
 
@@ -89,6 +90,8 @@ pub(super) struct Tree {
     columns: Option<usize>,
     /// Samples that lack callers, since there was no space for them.
     pub cut_off: u64,
+    /// Samples that name no location.
+    pub empty: u64,
     /// A value was below zero, as in the difference of two profiles.
     pub has_negative: bool,
 }
@@ -111,6 +114,7 @@ impl Default for Tree {
             values: Vec::new(),
             columns: None,
             cut_off: 0,
+            empty: 0,
             has_negative: false,
         }
     }
@@ -132,7 +136,10 @@ impl Tree {
         values: &[u64],
         budget: &mut Budget,
     ) -> Result<(), StoredError> {
-        let Some((&leaf, callers)) = stack.split_first() else { return Ok(()) };
+        let Some((&leaf, callers)) = stack.split_first() else {
+            self.empty += 1;
+            return Ok(());
+        };
         let columns = *self.columns.get_or_insert(values.len());
         if columns > MOST_COLUMNS {
             return Err(StoredError::Damaged { why: format!("its samples have {columns} values each") });
@@ -168,7 +175,9 @@ impl Tree {
 
     fn add_at(&mut self, at: usize, values: &[u64]) -> Result<(), StoredError> {
         if Some(values.len()) != self.columns {
-            return Err(StoredError::Damaged { why: "its samples do not have as many values each".to_owned() });
+            return Err(StoredError::Damaged {
+                why: "its samples do not have as many values each".to_owned(),
+            });
         }
         for (sum, &value) in self.values[at..].iter_mut().zip(values) {
             if (value as i64) < 0 {
@@ -230,11 +239,7 @@ mod tests {
             leaves.iter().map(|(node, values)| (node.location, outwards(node), *values)).collect();
         assert_eq!(
             shown,
-            [
-                (5, vec![], &[1_u64, 10][..]),
-                (5, vec![2, 1], &[4, 40]),
-                (6, vec![2, 1], &[2, 20])
-            ]
+            [(5, vec![], &[1_u64, 10][..]), (5, vec![2, 1], &[4, 40]), (6, vec![2, 1], &[2, 20])]
         );
         assert_eq!(tree.nodes.len(), 3, "the root and two callers");
     }

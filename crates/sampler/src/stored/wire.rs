@@ -205,7 +205,8 @@ impl<R: BufRead> Stream<R> {
     /// A line, in place of what the buffer held; whether there was one.
     pub(super) fn line(&mut self, buffer: &mut Vec<u8>, longest: u64) -> Result<bool, StoredError> {
         buffer.clear();
-        let read = self.from.by_ref().take(longest + 1).read_until(b'\n', buffer).map_err(|e| unreadable(&e))?;
+        let read =
+            self.from.by_ref().take(longest + 1).read_until(b'\n', buffer).map_err(|e| unreadable(&e))?;
         self.count(read as u64)?;
         if read as u64 > longest {
             return Err(damaged(&format!("a line in it is longer than {}", units::Bytes(longest))));
@@ -287,7 +288,8 @@ mod tests {
         let mut stream = Stream::of(BYTES, 1000);
         let mut buffer = Vec::new();
         let Some((3, Begun::Bytes(12))) = stream.field(FILE).unwrap() else { panic!("the first field") };
-        let inner: Vec<_> = Fields::of(stream.message(12, &mut buffer).unwrap()).map(Result::unwrap).collect();
+        let inner: Vec<_> =
+            Fields::of(stream.message(12, &mut buffer).unwrap()).map(Result::unwrap).collect();
         assert_eq!(inner, [(1, Field::Number(150)), (2, Field::Bytes(b"testing"))]);
         let Some((6, Begun::Bytes(6))) = stream.field(FILE).unwrap() else { panic!("the second field") };
         let list = Field::Bytes(stream.message(6, &mut buffer).unwrap());
@@ -316,7 +318,9 @@ mod tests {
         }
         let says = |bytes: &[u8], most| read_all(bytes, most).unwrap_err().to_string();
         assert!(says(BYTES, 10).contains("more than 10 B"), "{}", says(BYTES, 10));
-        assert!(says(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 1000).contains("9223372036854775807 bytes"));
+        assert!(
+            says(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 1000).contains("9223372036854775807 bytes")
+        );
         assert!(says(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 1000).contains("longer than"));
         assert!(says(&[0xff; 20], 1000).contains("no end"));
         assert!(says(b"\x0b", 1000).contains("no known kind"));

@@ -79,7 +79,10 @@ fn profiles_that_are_kept_are_read_by_function() {
     ] {
         let path = fixture(file);
         let (profile, told) = profiled(&place, &[format, path.to_str().unwrap()]);
-        assert!(profile.functions[0].function.as_deref().is_some_and(|name| name.contains(function)), "{file}: {told}");
+        assert!(
+            profile.functions[0].function.as_deref().is_some_and(|name| name.contains(function)),
+            "{file}: {told}"
+        );
         assert!(profile.loads.is_empty() && profile.summary.memory_bound.value().is_none(), "{file}: {told}");
         assert!(told.contains("name functions and no instructions"), "{file}: {told}");
         assert!(!profile.calls.nodes.is_empty(), "{file}: {told}");
@@ -92,7 +95,8 @@ fn frames_that_are_addresses_name_loads() {
     assert!(place.compile("cc", "p", &["-O1", "-g"]));
     let rows = gleaner(&place, &["sites", "p"]).output().unwrap();
     let rows = text(&rows.stdout);
-    let chain = rows.lines().find(|row| row.contains(",load,chain,chase,")).unwrap_or_else(|| panic!("{rows}"));
+    let chain =
+        rows.lines().find(|row| row.contains(",load,chain,chase,")).unwrap_or_else(|| panic!("{rows}"));
     let cells: Vec<u64> = chain.split(',').skip(2).take(6).map(|cell| cell.parse().unwrap()).collect();
     let (from_address, load_address) = (cells[2], cells[5]);
     let path = place.at("p").display().to_string();
@@ -188,7 +192,8 @@ with gzip.open("zeros.pb.gz", "wb") as out:
         ("names.pb", 2, "its names and places alone take more than 512 MiB"),
         ("zeros.pb.gz", 0, "no samples"),
     ] {
-        let script = format!("ulimit -v 3000000; exec {} profile --pprof {file}", env!("CARGO_BIN_EXE_gleaner"));
+        let script =
+            format!("ulimit -v 3000000; exec {} profile --pprof {file}", env!("CARGO_BIN_EXE_gleaner"));
         let output = place.command("sh").args(["-c", &script]).output().unwrap();
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{file}: {told}");
