@@ -1,7 +1,7 @@
 //! Records in the formats of other tools. Pure: records in, bytes out.
 //!
-//! Records of many hosts become tables in `fleet`, a machine's memory attributes in `hwloc`, the loads
-//! of a file a table in `sites`.
+//! Records of many hosts become tables in `fleet`, a machine's memory attributes in `hwloc`, the
+//! loads of a file a table in `sites`.
 //!
 //! [`profile`] writes one record in one [`Format`]. To add a format: a file here with a function
 //! from the record and its [`Stacks`] to text or bytes, a variant of [`Format`] with its row in

@@ -1,5 +1,5 @@
-//! Profiles of OpenTelemetry (`opentelemetry/proto/profiles/v1development`): what its collector takes
-//! at `/v1development/profiles`, and what backends for continuous profiles read.
+//! Profiles of OpenTelemetry (`opentelemetry/proto/profiles/v1development`): what its collector
+//! takes at `/v1development/profiles`, and what backends for continuous profiles read.
 //! <https://github.com/open-telemetry/opentelemetry-proto>
 //!
 //! A profile holds values of one type, so there are two: CPU time, and the part of it in which the

@@ -2,7 +2,9 @@
 //! <https://github.com/google/pprof/blob/main/proto/profile.proto>
 //!
 //! Samples have their number, their CPU time (`cpu`, as everywhere in pprof) and the part of it in
-//! which the core waited for loads (`stall`). Addresses are stated addresses. A mapping that begins at 0 and spans everything says so to
+//! which the core waited for loads (`stall`).
+//!
+//! Addresses are stated addresses. A mapping that begins at 0 and spans everything says so to
 //! pprof, which then finds source and instructions in the file without taking a bias off.
 
 use crate::Weight;

@@ -18,8 +18,8 @@ pub(super) struct StoredArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["otlp", "collapsed", "perf_data", "command", "pid", "backend", "frequency", "budget", "duration", "from", "to", "no_allocations", "objects_from", "no_probes"])]
     pprof: Option<PathBuf>,
 
-    /// Read CPU profiles of OpenTelemetry ('-' for standard input): Protocol Buffers or JSON, as its
-    /// collector writes them
+    /// Read CPU profiles of OpenTelemetry ('-' for standard input): Protocol Buffers or JSON, as
+    /// its collector writes them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["collapsed", "perf_data", "command", "pid", "backend", "frequency", "budget", "duration", "from", "to", "no_allocations", "objects_from", "no_probes"])]
     otlp: Option<PathBuf>,
 

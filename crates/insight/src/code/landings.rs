@@ -1,6 +1,6 @@
 //! Where samples of each load land, for all loads of a file: what [`Code::cause`] says of a sample,
-//! asked of every instruction. With it as a table, samples that a fleet keeps by build id and address
-//! become loads by a join, without the files.
+//! asked of every instruction. With it as a table, samples that a fleet keeps by build id and
+//! address become loads by a join, without the files.
 
 use crate::code::cause::{Cause, Code};
 use crate::code::dependence::patterns;

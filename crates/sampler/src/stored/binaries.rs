@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn files_are_looked_for_where_tools_keep_them() {
-        let binaries = Binaries::of(&[PathBuf::from("/copies")], Some(Path::new("/home/u")));
+        let binaries = Binaries::of(&[PathBuf::from("/copies")], Some(Path::new("/users/u")));
         let module = Module {
             path: "/opt/a b".to_owned(),
             build_id: Some("ABCDEF0123".to_owned()),
@@ -161,8 +161,8 @@ mod tests {
             "/copies/a b",
             "/opt/a b",
             "/usr/lib/debug/.build-id/ab/cdef0123",
-            "/home/u/.debug/.build-id/ab/cdef0123/elf",
-            "/home/u/.cache/debuginfod_client/abcdef0123/executable",
+            "/users/u/.debug/.build-id/ab/cdef0123/elf",
+            "/users/u/.cache/debuginfod_client/abcdef0123/executable",
         ] {
             assert!(all.iter().any(|path| path == expected), "{expected}: {all:?}");
         }

@@ -82,17 +82,17 @@ const NO_ADDRESSES: &str = "its samples name functions and no instructions";
 
 /// The profile of a file.
 pub fn profile(request: &StoredRequest<'_>) -> Result<Profile, StoredError> {
-    Ok(of_decoded(&input::decode(request.path, request.format)?, request))
+    of_decoded(&input::decode(request.path, request.format)?, request)
 }
 
 /// The same, of anything that can be read.
 pub fn of_source(source: impl Read, request: &StoredRequest<'_>) -> Result<Profile, StoredError> {
-    Ok(of_decoded(&input::decode_from(Box::new(source), request.format)?, request))
+    of_decoded(&input::decode_from(Box::new(source), request.format)?, request)
 }
 
-fn of_decoded(decoded: &Decoded, request: &StoredRequest<'_>) -> Profile {
+fn of_decoded(decoded: &Decoded, request: &StoredRequest<'_>) -> Result<Profile, StoredError> {
     let binaries = Binaries::of(request.binaries, request.home);
-    let placed = Placed::of(decoded, &binaries, request.stacks);
+    let placed = Placed::of(decoded, &binaries, request.stacks)?;
     let unresolved = Quantity::unresolved;
     let run = insight::Run {
         program: program(decoded, request),
@@ -117,7 +117,7 @@ fn of_decoded(decoded: &Decoded, request: &StoredRequest<'_>) -> Profile {
     };
     let mut profile = insight::profile(run, &placed.tally, &placed.files);
     leave_out_what_is_not_told(&mut profile, &placed);
-    profile
+    Ok(profile)
 }
 
 fn program(decoded: &Decoded, request: &StoredRequest<'_>) -> ProfiledProgram {

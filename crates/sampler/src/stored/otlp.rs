@@ -1,6 +1,6 @@
 //! Profiles of OpenTelemetry, as its eBPF profiler sends them and its collector writes them to
-//! files: `opentelemetry/proto/profiles/v1development`, plain, or with the length of each message in
-//! front, or as JSON.
+//! files: `opentelemetry/proto/profiles/v1development`, plain, or with the length of each message
+//! in front, or as JSON.
 //! <https://github.com/open-telemetry/opentelemetry-proto>
 //!
 //! A message names all by its dictionary, which stands behind the samples. Addresses of native

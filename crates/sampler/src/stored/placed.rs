@@ -4,10 +4,12 @@
 //! address, the name that the samples have for it: as the names of code that is made at run time,
 //! which no file has either.
 
+use super::StoredError;
 use super::binaries::{Binaries, Found};
 use super::decoded::{Decoded, Location, Module};
 use super::leaf::{Leaves, PREEMPTED, Sampled};
 use super::tree::Node;
+use super::wire::damaged;
 use crate::files::Missing;
 use image::Image;
 use insight::samples::{Area, Calls, Mapped, MappedId, Place, Tally};
@@ -58,8 +60,8 @@ enum Where {
 }
 
 impl Placed {
-    pub(super) fn of(decoded: &Decoded, binaries: &Binaries, stacks: bool) -> Self {
-        let counts = counts(decoded);
+    pub(super) fn of(decoded: &Decoded, binaries: &Binaries, stacks: bool) -> Result<Self, StoredError> {
+        let counts = counts(decoded)?;
         let mut placed = Self {
             tally: Tally::default(),
             files: Vec::new(),
@@ -107,7 +109,7 @@ impl Placed {
             placed.with_address += if has_address { counted.samples } else { 0 };
             placed.count(&outwards, counted, &leaves, &program, stacks);
         }
-        placed
+        Ok(placed)
     }
 
     /// Whether the thread was interrupted at its caller's instruction.
@@ -394,7 +396,10 @@ struct Counted {
     ns: u64,
 }
 
-fn counts(decoded: &Decoded) -> Vec<Counted> {
+/// No profile has more samples: sums of them stay numbers.
+const MOST_SAMPLES: u64 = 1 << 48;
+
+fn counts(decoded: &Decoded) -> Result<Vec<Counted>, StoredError> {
     let chosen = &decoded.chosen;
     let leaves = decoded.tree.leaves();
     let least = leaves.iter().map(|(_, values)| chosen.of(values, 1).1).filter(|ns| *ns > 0).min();
@@ -403,7 +408,12 @@ fn counts(decoded: &Decoded) -> Vec<Counted> {
         let (samples, ns) = chosen.of(values, quantum);
         Counted { node, samples, ns }
     };
-    leaves.into_iter().map(counted).collect()
+    let counts: Vec<Counted> = leaves.into_iter().map(counted).collect();
+    let all = counts.iter().fold(0_u64, |sum, counted| sum.saturating_add(counted.samples));
+    if all > MOST_SAMPLES {
+        return Err(damaged(&format!("it says that it has {all} samples")));
+    }
+    Ok(counts)
 }
 
 /// The name of the program's file.

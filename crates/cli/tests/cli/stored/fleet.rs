@@ -3,7 +3,8 @@
 use super::{built_with_gperftools, gleaner, place, profiled, ran};
 use testkit::text;
 
-/// A table of samples as a fleet's store has it: build ID, file offset, count; of gperftools' files.
+/// A table of samples as a fleet's store has it: build ID, file offset, count; of files
+/// of gperftools.
 const TO_TABLE: &str = r#"
 import csv, struct, subprocess, sys
 out = csv.writer(open("samples.csv", "w"))

@@ -6,7 +6,8 @@ use records::profile::{FileFormat, Pattern, Profile};
 use std::path::{Path, PathBuf};
 use testkit::{Place, text};
 
-/// Writes Go's profile as OpenTelemetry's, by the libraries of both: `x.otlp`, `x.lengths`, `x.json`.
+/// Writes Go's profile as OpenTelemetry's, by the libraries of both: `x.otlp`, `x.lengths`,
+/// `x.json`.
 #[track_caller]
 pub(super) fn to_otlp(place: &Place, python: &Path, profile: &str, program: &str, kind: &str) {
     let raw = place.command("go").args(["tool", "pprof", "-raw", profile]).output().unwrap();
