@@ -71,7 +71,8 @@ fi
 need chromium chromium "pages of reports in a real browser" || true
 
 # What reads exports. Packages of npm go below target/, in the versions that were tried.
-need go golang-go "exports for pprof" || true
+need go golang-go "exports for pprof, and profiles of programs in Go" || true
+need /usr/include/gperftools/profiler.h libgoogle-perftools-dev "profiles of gperftools" || true
 need callgrind_annotate valgrind "exports for callgrind's tools" || true
 need /usr/lib/llvm-22/bin/llvm-profdata llvm-22 "exports for llvm-profdata" || true
 export GLEANER_READERS=${GLEANER_READERS:-$PWD/target/readers}
@@ -85,7 +86,7 @@ fi
 # What reads tables, checks a manifest, and reads gauges; and what reads topologies.
 need hwloc-info hwloc-nox "exports for hwloc" || true
 if need python3 python3 "schemas, tables in DuckDB, gauges, the Kubernetes manifest"; then
-    scripts/python-readers.sh "$GLEANER_READERS/python" duckdb==2.0.1 prometheus-client==0.26.0 kubernetes-validate==1.37.0 jsonschema==4.26.0 ||
+    scripts/python-readers.sh "$GLEANER_READERS/python" duckdb==2.0.1 prometheus-client==0.26.0 kubernetes-validate==1.37.0 jsonschema==4.26.0 opentelemetry-proto==1.45.2 ||
         skipped+=("schemas, tables in DuckDB, gauges, the Kubernetes manifest: their packages cannot be had from PyPI (Debian: apt install python3-venv)")
 fi
 

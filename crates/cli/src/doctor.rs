@@ -4,6 +4,7 @@ mod caches;
 mod page;
 mod rights;
 mod sections;
+mod skid;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
@@ -29,9 +30,17 @@ pub(crate) struct DoctorArgs {
     /// groups
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+
+    /// Show where samples by time land behind a load that stalls, on this processor: it takes a
+    /// second, and tells how far stored samples of such a processor name loads
+    #[arg(long, conflicts_with_all = ["root", "record"])]
+    skid: bool,
 }
 
 pub(crate) fn run(args: &DoctorArgs, console: &Console) -> anyhow::Result<Exit> {
+    if args.skid {
+        return skid::run(console);
+    }
     let source = open(&args.root)?;
     let (live, recorded) = (lab::probe::LiveProber, RecordedProber::of(&source));
     let prober: &dyn Prober = if source.is_live() { &live } else { &recorded };

@@ -54,6 +54,8 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// For pprof (profile.proto, compressed)
     Pprof,
+    /// For OpenTelemetry's collector and backends (OTLP profiles, v1development)
+    Otlp,
     /// One line a stack, weighed by samples: for flamegraph.pl and inferno
     Folded,
     /// For speedscope (JSON)
@@ -107,6 +109,7 @@ impl Format {
             Self::Prometheus => return FormatKind::Any(fleet::Lines::Prometheus),
             Self::Hwloc => return FormatKind::Machine,
             Self::Pprof => export::Format::Pprof,
+            Self::Otlp => export::Format::Otlp,
             Self::Folded => export::Format::Folded,
             Self::Speedscope => export::Format::Speedscope,
             Self::Firefox => export::Format::Firefox,
@@ -123,6 +126,9 @@ impl Format {
     fn opened_by(self, file: &str) -> Option<String> {
         Some(match self {
             Self::Pprof => format!("go tool pprof -http=: {file}"),
+            Self::Otlp => format!(
+                "curl -H 'Content-Type: application/x-protobuf' --data-binary @{file} http://COLLECTOR:4318/v1development/profiles"
+            ),
             Self::Folded => format!("flamegraph.pl {file} >flamegraph.svg"),
             Self::Speedscope => {
                 format!("load {file} at https://www.speedscope.app, or: npx speedscope {file}")

@@ -39,6 +39,7 @@ mod reproduce;
 mod results;
 mod save;
 mod show;
+mod sites;
 mod speed;
 mod started;
 mod summary;
@@ -96,6 +97,7 @@ enum Verb {
     Annotate(annotate::AnnotateArgs),
     Show(show::ShowArgs),
     Export(export::ExportArgs),
+    Sites(sites::SitesArgs),
     Report(report::ReportArgs),
     Model(model::ModelArgs),
     Compare(compare::CompareArgs),
@@ -120,6 +122,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Annotate(args) => annotate::run(args, console),
         Verb::Show(args) => show::run(args, console),
         Verb::Export(args) => export::run(args, console),
+        Verb::Sites(args) => sites::run(args, console),
         Verb::Report(args) => report::run(args, console),
         Verb::Model(args) => model::run(args, console),
         Verb::Compare(args) => compare::run(args, console),

@@ -2,6 +2,7 @@
 
 mod file;
 mod latencies;
+mod stored;
 mod summary;
 mod traced;
 mod words;
@@ -54,6 +55,9 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "backend", "frequency", "budget", "duration", "no_allocations", "no_code_names", "no_probes"])]
     perf_data: Option<PathBuf>,
 
+    #[command(flatten)]
+    stored: stored::StoredArgs,
+
     /// Samples a second of each thread's CPU time [default: as many as --budget allows, at most
     /// 4000]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
@@ -105,7 +109,7 @@ pub(crate) struct ProfileArgs {
     output: Option<PathBuf>,
 
     /// The program, with its arguments
-    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data"], trailing_var_arg = true)]
+    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data", "pprof", "otlp", "collapsed"], trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -163,7 +167,7 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         let why = format!("{from:?} is not before {to:?}");
         return Err(Refusal::wrong_use("--from and --to", why).into());
     }
-    if args.perf_data.is_none() {
+    if args.perf_data.is_none() && args.stored.file().is_none() {
         crate::limits::look_for_waiting()?;
     }
     let root = Path::new("/");
@@ -175,6 +179,10 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     let weights = Weights::of(&host, record.as_ref().map(|(path, document)| (path.as_path(), document)));
     if let Some(path) = &args.perf_data {
         let profile = file::profile(path, window, !args.left_out.no_stacks, &host, &weights)?;
+        return written(args, console, &Document::now(profile));
+    }
+    if let Some((format, path)) = args.stored.asked()? {
+        let profile = args.stored.profile(format, path, !args.left_out.no_stacks)?;
         return written(args, console, &Document::now(profile));
     }
     let request = Request {
@@ -297,7 +305,7 @@ fn written(args: &ProfileArgs, console: &Console, document: &Document<Profile>) 
         if document.body.sampling.backend.samples_accesses() { latencies::text } else { summary::text };
     console.remark(text(&document.body, args.top, args.output.as_deref(), console.width()).trim_end());
     let took = document.body.summary.overhead.estimate();
-    if args.perf_data.is_none() && took.is_some_and(|took| 100.0 * took.lo > args.budget) {
+    if document.body.program.perf_data.is_none() && took.is_some_and(|took| 100.0 * took.lo > args.budget) {
         console.remark(&format!(
             "profiling took more than the {}% of --budget: the run was short, or the machine is busy",
             args.budget

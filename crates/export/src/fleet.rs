@@ -22,7 +22,7 @@ mod loads;
 mod machines;
 mod objects;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(crate) mod parquet;
 mod prometheus;
 mod results;
 mod runs;

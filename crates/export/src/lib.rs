@@ -1,6 +1,7 @@
 //! Records in the formats of other tools. Pure: records in, bytes out.
 //!
-//! Records of many hosts become tables in `fleet`, a machine's memory attributes in `hwloc`.
+//! Records of many hosts become tables in `fleet`, a machine's memory attributes in `hwloc`, the
+//! loads of a file a table in `sites`.
 //!
 //! [`profile`] writes one record in one [`Format`]. To add a format: a file here with a function
 //! from the record and its [`Stacks`] to text or bytes, a variant of [`Format`] with its row in
@@ -20,8 +21,11 @@ mod folded;
 mod heap_records;
 pub mod hwloc;
 mod memprof;
+mod numbered;
+mod otlp;
 mod pprof;
 mod protobuf;
+pub mod sites;
 mod speedscope;
 mod stacks;
 
@@ -34,6 +38,8 @@ use stacks::Stacks;
 pub enum Format {
     /// `profile.proto`, compressed: for `go tool pprof`.
     Pprof,
+    /// `ProfilesData` of OpenTelemetry, as its collector takes it.
+    Otlp,
     /// One line a stack: for flamegraph.pl and inferno.
     Folded,
     /// JSON for speedscope.
@@ -70,8 +76,9 @@ pub struct Traits {
 }
 
 impl Format {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Pprof,
+        Self::Otlp,
         Self::Folded,
         Self::Speedscope,
         Self::Firefox,
@@ -85,7 +92,7 @@ impl Format {
 
     pub fn traits(self) -> Traits {
         match self {
-            Self::Pprof => Traits { binary: true, stacks: true },
+            Self::Pprof | Self::Otlp => Traits { binary: true, stacks: true },
             Self::Folded | Self::Speedscope | Self::Firefox | Self::Callgrind => {
                 Traits { binary: false, stacks: true }
             }
@@ -125,7 +132,12 @@ pub fn profile(document: &Document<Profile>, format: Format, weight: Weight) -> 
         Format::CsvFunctions => return Ok(csv::functions(profile).into_bytes()),
         Format::CsvObjects => return Ok(csv::objects(profile).into_bytes()),
         Format::CsvLines => return Ok(csv::lines(profile).into_bytes()),
-        Format::Pprof | Format::Folded | Format::Speedscope | Format::Firefox | Format::Callgrind => {}
+        Format::Pprof
+        | Format::Otlp
+        | Format::Folded
+        | Format::Speedscope
+        | Format::Firefox
+        | Format::Callgrind => {}
     }
     let needs_time = !matches!(format, Format::Folded);
     if profile.sampling.backend.samples_accesses() && needs_time {
@@ -140,6 +152,7 @@ pub fn profile(document: &Document<Profile>, format: Format, weight: Weight) -> 
     }
     Ok(match format {
         Format::Pprof => pprof::gzipped(document, &stacks, weight),
+        Format::Otlp => otlp::bytes(document, &stacks, weight),
         Format::Folded => folded::text(&stacks, weight).into_bytes(),
         Format::Speedscope => speedscope::text(document, &stacks, weight).into_bytes(),
         Format::Firefox => firefox::text(document, &stacks, weight).into_bytes(),

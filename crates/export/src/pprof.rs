@@ -1,18 +1,20 @@
 //! `profile.proto` of pprof, compressed by gzip.
 //! <https://github.com/google/pprof/blob/main/proto/profile.proto>
 //!
+//! Samples have their number, their CPU time (`cpu`, as everywhere in pprof) and the part of it in
+//! which the core waited for loads (`stall`).
+//!
 //! Addresses are stated addresses. A mapping that begins at 0 and spans everything says so to
 //! pprof, which then finds source and instructions in the file without taking a bias off.
 
 use crate::Weight;
 use crate::clean::clean;
+use crate::numbered::Numbered;
 use crate::protobuf::Message;
 use crate::stacks::{Stacks, command, file_name, name};
 use flate2::{Compression, GzBuilder};
 use records::Document;
 use records::profile::Profile;
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::io::Write as _;
 
 /// Numbers of fields, by message.
@@ -67,28 +69,6 @@ mod field {
     }
 }
 
-/// Things by the order in which they were first met.
-struct Numbered<T> {
-    numbers: HashMap<T, u64>,
-    in_order: Vec<T>,
-}
-
-impl<T: Clone + Eq + Hash> Numbered<T> {
-    fn new() -> Self {
-        Self { numbers: HashMap::new(), in_order: Vec::new() }
-    }
-
-    /// Counts from 0.
-    fn number(&mut self, thing: T) -> u64 {
-        let next = self.in_order.len() as u64;
-        let number = *self.numbers.entry(thing.clone()).or_insert(next);
-        if number == next {
-            self.in_order.push(thing);
-        }
-        number
-    }
-}
-
 pub(crate) fn gzipped(document: &Document<Profile>, stacks: &Stacks<'_>, weight: Weight) -> Vec<u8> {
     let mut gzip = GzBuilder::new().write(Vec::new(), Compression::default());
     gzip.write_all(&bytes(document, stacks, weight)).expect("memory takes all");
@@ -101,7 +81,8 @@ pub(crate) fn bytes(document: &Document<Profile>, stacks: &Stacks<'_>, weight: W
     let profile = &document.body;
     let mut building = Building::new(profile, stacks);
     let mut message = Message::default();
-    for (what, unit) in [("samples", "count"), ("time", "nanoseconds"), ("stall", "nanoseconds")] {
+    let [cpu, stall] = [Weight::Time, Weight::Stall].map(Weight::word);
+    for (what, unit) in [("samples", "count"), (cpu, "nanoseconds"), (stall, "nanoseconds")] {
         message.message(at::SAMPLE_TYPE, &building.value_type(what, unit));
     }
     for (node, samples) in stacks.sampled(Weight::Time) {
@@ -115,12 +96,12 @@ pub(crate) fn bytes(document: &Document<Profile>, stacks: &Stacks<'_>, weight: W
     let began_ns = written.map_or(0.0, |time| time.as_second() as f64 * 1e9 - elapsed_ns);
     message.number(at::TIME_NANOS, began_ns.max(0.0) as u64);
     message.number(at::DURATION_NANOS, elapsed_ns as u64);
-    message.message(at::PERIOD_TYPE, &building.value_type("time", "nanoseconds"));
+    message.message(at::PERIOD_TYPE, &building.value_type(cpu, "nanoseconds"));
     message.number(at::PERIOD, stacks.ns_a_sample().round() as u64);
     let comments = [format!("gleaner {}", clean(&document.header.gleaner)), command(profile)];
     let comments = comments.map(|comment| building.text(&comment));
     message.numbers(at::COMMENT, comments);
-    let shown_first = building.text(if weight == Weight::Time { "time" } else { "stall" });
+    let shown_first = building.text(weight.word());
     message.number(at::DEFAULT_SAMPLE_TYPE, shown_first);
     for text in &building.texts.in_order {
         message.text(at::STRING_TABLE, text);

@@ -9,6 +9,7 @@ pub(crate) struct Message {
 }
 
 const VARINT: u64 = 0;
+const EIGHT_BYTES: u64 = 1;
 const LENGTH: u64 = 2;
 
 impl Message {
@@ -16,6 +17,14 @@ impl Message {
         if value != 0 {
             self.varint(field << 3 | VARINT);
             self.varint(value);
+        }
+    }
+
+    /// A number that always takes eight bytes.
+    pub(crate) fn fixed64(&mut self, field: u64, value: u64) {
+        if value != 0 {
+            self.varint(field << 3 | EIGHT_BYTES);
+            self.bytes.extend_from_slice(&value.to_le_bytes());
         }
     }
 
@@ -41,7 +50,7 @@ impl Message {
         self.bytes
     }
 
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.varint(field << 3 | LENGTH);
         self.varint(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
@@ -71,7 +80,9 @@ mod tests {
         outer.message(3, &message);
         outer.numbers(6, [3, 270, 86942]);
         outer.numbers(7, []);
-        let expected = b"\x1a\x0c\x08\x96\x01\x12\x07testing\x32\x06\x03\x8e\x02\x9e\xa7\x05";
+        outer.fixed64(8, 0x0102);
+        let expected = b"\x1a\x0c\x08\x96\x01\x12\x07testing\x32\x06\x03\x8e\x02\x9e\xa7\x05\
+            \x41\x02\x01\0\0\0\0\0\0";
         assert_eq!(outer.finish(), expected);
     }
 }

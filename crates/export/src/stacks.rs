@@ -93,6 +93,14 @@ impl Weight {
         }
     }
 
+    /// As a type of samples, in formats that name those.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Time => "cpu",
+            Self::Stall => "stall",
+        }
+    }
+
     /// As it stands in other tools.
     pub(crate) fn title(self) -> &'static str {
         match self {

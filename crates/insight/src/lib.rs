@@ -22,6 +22,7 @@ pub mod samples;
 mod share;
 mod sharing;
 
+pub use code::landings::{Landing, WaitedFor, landings};
 pub use code::made_code::{Made, MadeCode, UNNAMED_FUNCTION, UNNAMED_MODULE, shown_name};
 pub use code::made_file::{MadeFunction, put_into_files};
 pub use code::names::demangled;

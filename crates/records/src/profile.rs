@@ -93,7 +93,7 @@ pub struct ProfiledProgram {
     /// The process that the profiler attached to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The file of `perf record` that the samples are from.
+    /// The file of another profiler that the samples are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perf_data: Option<PerfDataFile>,
     pub ended: ProgramEnd,
@@ -120,21 +120,46 @@ pub enum ProgramEnd {
     Unknown,
 }
 
-/// A file of `perf record`.
+/// A file of samples that another profiler wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerfDataFile {
+    #[serde(default, skip_serializing_if = "FileFormat::is_perf_data")]
+    pub format: FileFormat,
     /// As it was named; `-` for standard input.
     pub path: String,
     /// The command that wrote it; empty where the file does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recorded_by: Vec<String>,
-    /// The events whose samples these figures are from.
+    /// The events, or types of samples, that these figures are from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// The processor that it was recorded on, where the file tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
+}
+
+/// What a file of samples is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FileFormat {
+    /// Of `perf record`.
+    #[default]
+    PerfData,
+    /// `profile.proto` of pprof, or a CPU profile of gperftools.
+    Pprof,
+    /// Profiles of OpenTelemetry.
+    Otlp,
+    /// Folded stacks, a line each.
+    Collapsed,
+}
+
+impl FileFormat {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_perf_data(&self) -> bool {
+        *self == Self::PerfData
+    }
 }
 
 /// The whole run in a few figures. Shares are of the CPU time of all threads.

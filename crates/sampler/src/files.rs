@@ -143,7 +143,7 @@ fn own_vdso() -> Option<Vec<u8>> {
 }
 
 /// The bytes of an ELF file. Devices and pipes may be mapped, too: these are not read.
-fn elf(path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn elf(path: &Path) -> Option<Vec<u8>> {
     let about = std::fs::metadata(path).ok()?;
     if !about.is_file() || about.len() > LARGEST_BYTES {
         return None;

@@ -10,6 +10,7 @@
 //! recorder     events in the order of their times, counted into a tally
 //! chain        loads of its own that the profiler knows
 //! calibrate    where samples land behind a load that is known to stall, and what one costs
+//! skid         where samples land behind that load, for `gleaner doctor --skid`
 //! frequency    how many samples a second that allows
 //! made_code    the maps of code that programs make while they run
 //! interpreted/ lines of scripts, beside the frames of the interpreter that runs them
@@ -21,6 +22,7 @@
 //! session/     all of it, one run
 //! hardware/    the same of loads that the hardware samples
 //! perf_data/   the same from a file of `perf record`
+//! stored/      the same from files of other profilers: pprof, OpenTelemetry, folded stacks
 //! ```
 //!
 //! `unsafe` stands in `perf/open.rs`, `perf/ring.rs`, `target.rs`, `chain.rs`,
@@ -44,6 +46,8 @@ mod recorder;
 mod request;
 pub mod session;
 mod signals;
+pub mod skid;
+pub mod stored;
 mod target;
 
 pub use request::{Backend, FindsOut, Output, Request, SampleError, Subject};

@@ -159,6 +159,13 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
                 "Show measured latency and bandwidth as hwloc's memory attributes.",
             ),
         ],
+        "gleaner-sites" => &[
+            ("gleaner sites -o sites.parquet ./search", "Write the table of one program."),
+            (
+                "gleaner sites -o /shared/sites /usr/bin/search /usr/lib/libsearch.so",
+                "Add files to a directory of tables, each under its build ID.",
+            ),
+        ],
         "gleaner-report" => &[
             ("gleaner report machine.json", "Write machine.html, a page with all figures of the record."),
             (

@@ -84,7 +84,11 @@ pub(super) fn head(profile: &Profile) -> String {
         0 | 1 => String::new(),
         several => format!(" of {several} processes"),
     };
-    let threads = plural(program.threads, "sampled thread");
+    // Stored samples do not tell their threads.
+    let threads = match program.threads {
+        0 if program.perf_data.is_some() => "all threads together".to_owned(),
+        threads => plural(threads, "sampled thread"),
+    };
     let what = short(&crate::failure::one_line(&what), 60);
     if profile.sampling.backend.samples_accesses() {
         return format!(
@@ -93,11 +97,16 @@ pub(super) fn head(profile: &Profile) -> String {
             selected(profile)
         );
     }
-    let (elapsed, cpu_time) = (profile.summary.elapsed.brief(), profile.summary.cpu_time.brief());
+    // A file of samples may tell neither.
+    let is_file = program.perf_data.is_some();
+    let told = |time: &Quantity, words: &str| {
+        let is_left_out = is_file && time.value().is_none();
+        if is_left_out { String::new() } else { format!("{} {words}", time.brief()) }
+    };
+    let elapsed = told(&profile.summary.elapsed, "elapsed, ");
+    let cpu_time = told(&profile.summary.cpu_time, "of CPU time in ");
     let selected = selected(profile);
-    format!(
-        "profile of {what}: {elapsed} elapsed, {cpu_time} of CPU time in {threads}{processes}{ended}\n{selected}"
-    )
+    format!("profile of {what}: {elapsed}{cpu_time}{threads}{processes}{ended}\n{selected}")
 }
 
 /// What a runtime was asked for, so that its code has names.
@@ -159,21 +168,30 @@ fn where_time_went(profile: &Profile, width: usize) -> String {
     let summary = &profile.summary;
     let levels = &summary.by_level;
     let high = summary.memory_bound.value().is_some_and(|share| share >= HIGH);
-    let all: [(&str, &Quantity, &str); 13] = [
-        ("waiting for loads", &summary.memory_bound, if high { "high" } else { "" }),
+    let mut all: Vec<(&str, &Quantity, &str)> =
+        vec![("waiting for loads", &summary.memory_bound, if high { "high" } else { "" })];
+    let by_level = [
         ("  served by L1", &levels.l1, MODELLED),
         ("  served by L2", &levels.l2, MODELLED),
         ("  served beyond L2", &levels.beyond_l2, MODELLED),
         ("    by L3", &levels.l3, MODELLED),
         ("    by DRAM", &levels.dram, MODELLED),
         ("    in lines that other threads write", &levels.dirty, MODELLED),
+    ];
+    // One reason is enough for all.
+    if by_level.iter().all(|(_, share, _)| share.value().is_none()) {
+        all.push(("  by level", &levels.l1, ""));
+    } else {
+        all.extend(by_level);
+    }
+    all.extend([
         ("waiting for stores", &summary.stores, ""),
         ("computing", &summary.computing, ""),
         ("in the kernel", &summary.in_kernel, ""),
         ("  in system calls", &summary.system_calls, ""),
         ("  in page faults", &summary.page_faults, ""),
         ("not attributed", &summary.not_attributed, ""),
-    ];
+    ]);
     let mut rows = Vec::new();
     for (what, share, mark) in all {
         if share.value().is_none_or(|value| value >= WORTH_A_ROW) {

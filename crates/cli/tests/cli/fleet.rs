@@ -4,7 +4,7 @@
 //! A reader that is not here is named, and its test ends; `scripts/test.sh` installs them.
 
 mod hosts;
-mod readers;
+pub(crate) mod readers;
 
 use hosts::{Fleet, probe_record};
 use readers::{documented_sql, python};

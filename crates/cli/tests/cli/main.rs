@@ -60,6 +60,7 @@ mod sharing;
 mod signals;
 mod smoke;
 mod speed;
+mod stored;
 mod survey;
 mod switches;
 mod terminal;

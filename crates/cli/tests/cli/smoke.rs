@@ -9,7 +9,7 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "tour",
     "doctor",
     "measure",
@@ -23,6 +23,7 @@ const VERBS: [&str; 18] = [
     "annotate",
     "show",
     "export",
+    "sites",
     "report",
     "model",
     "compare",
@@ -143,6 +144,17 @@ fn export() {
     let record = record.to_str().expect("a path that is text");
     let export = ["export", "--format", "folded", record];
     assert!(done(&gleaner(&place(), &export).output().unwrap()).contains(";main;serve;lookup "));
+}
+
+#[test]
+fn sites() {
+    let place = place();
+    let told = done(&gleaner(&place, &["sites", "p"]).output().unwrap());
+    let in_chase = |row: &&str| row.contains(",load,chain,chase");
+    assert!(
+        told.starts_with("build_id,file,from_offset,") && told.lines().any(|row| in_chase(&row)),
+        "{told}"
+    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod damage;
 mod random;
 mod soup;
 mod specimens;
+mod stored;
 mod targets;
 
 use bounds::Watch;

@@ -7,6 +7,7 @@ use crate::damage::damage;
 use crate::random::Random;
 use crate::soup;
 use crate::specimens::{Program, in_mode};
+use crate::stored;
 use image::unwind::{cfi, frames::Frames, lsda, needed};
 use image::{Image, Module};
 use units::Svma;
@@ -74,6 +75,8 @@ pub(crate) const TARGETS: &[Target] = &[
     },
     Target { name: "crowds", make: |_, r| crowd(r), read: rewritten },
     Target { name: "noise", make: noise, read: rewritten },
+    Target { name: "stored", make: |_, r| stored::spoilt(r), read: stored::read },
+    Target { name: "stored_bytes", make: |_, r| stored::noise(r), read: stored::read },
 ];
 
 const ELF: &[&str] =

@@ -60,25 +60,28 @@ pub fn records_in(bytes: Vec<u8>) -> Result<Vec<String>, ParquetError> {
 }
 
 fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
-    let mut fields = Vec::new();
-    for column in table.columns() {
-        let (physical, logical) = match column.kind {
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::Int => (Physical::INT64, None),
-            Kind::Float => (Physical::DOUBLE, None),
-            Kind::Bool => (Physical::BOOLEAN, None),
-            Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
-        };
-        let field = Type::primitive_type_builder(column.name, physical)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical);
-        fields.push(Arc::new(field.build()?));
-    }
+    let fields = table.columns().map(|column| field(column.name, column.kind));
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
     Ok(Arc::new(Type::group_type_builder(table.name).with_fields(fields).build()?))
 }
 
+/// The field of a column.
+pub(crate) fn field(name: &str, kind: Kind) -> Result<TypePtr, ParquetError> {
+    let (physical, logical) = match kind {
+        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Int => (Physical::INT64, None),
+        Kind::Float => (Physical::DOUBLE, None),
+        Kind::Bool => (Physical::BOOLEAN, None),
+        Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::MICROS))),
+    };
+    let field = Type::primitive_type_builder(name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(logical);
+    field.build().map(Arc::new)
+}
+
 /// A column: its values, and for each row whether there is one.
-fn write<T: DataType, W: Write + Send>(
+pub(crate) fn write<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     cells: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ParquetError> {

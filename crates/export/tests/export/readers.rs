@@ -89,7 +89,7 @@ fn pprof() {
         return skipped("go tool pprof", "apt install golang-go");
     };
     let written = Written::new(Format::Pprof);
-    for (index, stall) in [("time", false), ("stall", true)] {
+    for (index, stall) in [("cpu", false), ("stall", true)] {
         let index = format!("-sample_index={index}");
         let whole = ["-top", "-cum", "-nodefraction=0", "-nodecount=1000", "-unit=ns", &index, "file"];
         let text = written.read_by(&go, &[&["tool", "pprof"][..], &whole].concat());

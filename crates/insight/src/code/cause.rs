@@ -111,6 +111,11 @@ impl<'d> Code<'d> {
         Some(Rc::clone(decoded))
     }
 
+    /// Lets go of what was decoded: it is decoded again where it is asked for.
+    pub(crate) fn forget(&self) {
+        self.units.borrow_mut().clear();
+    }
+
     /// The unit that holds an instruction, and its number there.
     pub(crate) fn decoded_at(&self, address: Svma) -> Option<(Rc<UnitCode>, usize)> {
         let unit = self.module.unit_at(address)?;

@@ -10,6 +10,7 @@
 //! made_code   code that programs make while they run, and its names
 //! made_file   such code, put into files, so that it is decoded as all other
 //! calls       the tree of calls with names
+//! landings    where samples of each load of a file land
 //! annotate    the code of functions that took time, with its samples
 //! ```
 //!
@@ -20,6 +21,7 @@ pub(crate) mod calls;
 pub(crate) mod cause;
 pub(crate) mod dependence;
 pub(crate) mod each;
+pub(crate) mod landings;
 pub(crate) mod made_code;
 pub(crate) mod made_file;
 pub(crate) mod names;

@@ -100,11 +100,23 @@ impl Stacks {
 
     /// Counts a sample of a process of this name.
     pub fn count(&mut self, program: &[u8], sampled: Place, in_kernel: bool, calls: &Calls) {
-        self.count_scripts(program, sampled, in_kernel, calls, &[]);
+        self.add(program, sampled, in_kernel, calls, &[], 1);
     }
 
-    /// The same; some of its frames run these lines of scripts: by the number of the frame, 0 for
-    /// the one that was sampled, and the number of the line.
+    /// Counts as many samples that are alike.
+    pub fn count_times(
+        &mut self,
+        program: &[u8],
+        sampled: Place,
+        in_kernel: bool,
+        calls: &Calls,
+        samples: u64,
+    ) {
+        self.add(program, sampled, in_kernel, calls, &[], samples);
+    }
+
+    /// Counts a sample some of whose frames run these lines of scripts: by the number of the frame,
+    /// 0 for the one that was sampled, and the number of the line.
     pub fn count_scripts(
         &mut self,
         program: &[u8],
@@ -113,7 +125,19 @@ impl Stacks {
         calls: &Calls,
         scripts: &[(usize, u32)],
     ) {
-        self.samples += 1;
+        self.add(program, sampled, in_kernel, calls, scripts, 1);
+    }
+
+    fn add(
+        &mut self,
+        program: &[u8],
+        sampled: Place,
+        in_kernel: bool,
+        calls: &Calls,
+        scripts: &[(usize, u32)],
+        samples: u64,
+    ) {
+        self.samples += samples;
         let mut whole = calls.whole;
         let program = Frame::Program(self.program(program));
         let script = |frame: usize| {
@@ -134,8 +158,8 @@ impl Stacks {
             };
             caller = called;
         }
-        self.cut_off += u64::from(!whole);
-        *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += 1;
+        self.cut_off += if whole { 0 } else { samples };
+        *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += samples;
     }
 
     /// Counts the samples of these places at others.

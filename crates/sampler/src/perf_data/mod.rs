@@ -37,7 +37,7 @@ mod tracking;
 use crate::files;
 use crate::request::selected;
 use ::records::profile::{
-    Backend, Calibration, PerfDataFile, Profile, ProfiledProgram, ProgramEnd, Sampling,
+    Backend, Calibration, FileFormat, PerfDataFile, Profile, ProfiledProgram, ProgramEnd, Sampling,
 };
 use ::records::run::Refused;
 use attributes::DescribedEvent;
@@ -175,6 +175,7 @@ fn program(recording: &Recording<'_>, counted: &Counted, request: &FileRequest<'
         asked: Vec::new(),
         pid: None,
         perf_data: Some(PerfDataFile {
+            format: FileFormat::PerfData,
             path: ::records::text_of(request.path),
             recorded_by: facts.command_line.clone(),
             events: used(recording, counted).into_iter().map(|event| event.name.clone()).collect(),
@@ -294,7 +295,7 @@ fn refusals(recording: &Recording<'_>, counted: &Counted) -> Vec<Refused> {
 }
 
 /// Files that loads would be named by.
-fn not_there(missing: &[files::Missing]) -> Option<Refused> {
+pub(crate) fn not_there(missing: &[files::Missing]) -> Option<Refused> {
     const MOST_NAMED: usize = 5;
     let named: Vec<String> =
         missing.iter().take(MOST_NAMED).map(|file| format!("{} ({})", file.path, file.why)).collect();

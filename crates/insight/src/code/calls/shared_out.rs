@@ -55,7 +55,8 @@ impl SharedOut {
             let mut before = 0;
             for &(node, samples) in among {
                 // So that all parts together are the whole.
-                let up_to = |counted: u64| total * counted / stacked;
+                let whole = |counted: u64| u128::from(total) * u128::from(counted);
+                let up_to = |counted: u64| (whole(counted) / u128::from(stacked)) as u64;
                 add(node, up_to(before + samples) - up_to(before), waits);
                 before += samples;
             }
