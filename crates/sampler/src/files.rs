@@ -86,14 +86,17 @@ pub(crate) fn modules_with(tally: &Tally, build_ids: &BuildIds) -> (Vec<ModuleFi
             }
             continue;
         };
-        let separate = Image::parse(&data)
-            .ok()
-            .and_then(|image| image::names::separate_debug_file(image.build_id()?))
-            .and_then(|path| elf(&path));
+        let separate = separate_debug(&data);
         let path = records::text_of(path_of(mapped));
         found.push(ModuleFile { what: what as u32, path, data, debug: separate });
     }
     (found, missing)
+}
+
+/// The separate debug information of a file.
+pub(crate) fn separate_debug(data: &[u8]) -> Option<Vec<u8>> {
+    let image = Image::parse(data).ok()?;
+    elf(&image::names::separate_debug_file(image.build_id()?)?)
 }
 
 /// How to unwind through the code of what is mapped, if it is a file that has any.
@@ -108,7 +111,7 @@ pub(crate) fn unwind_tables_with(mapped: &Mapped, build_ids: &BuildIds) -> Optio
     Some(UnwindTables::of(&Image::parse(&data).ok()?))
 }
 
-fn path_of(mapped: &Mapped) -> &Path {
+pub(crate) fn path_of(mapped: &Mapped) -> &Path {
     Path::new(OsStr::from_bytes(&mapped.name))
 }
 
@@ -121,7 +124,7 @@ pub(crate) fn partly(mapped: &Mapped, sections: &[&str]) -> Option<Partly> {
 }
 
 /// The bytes of a file that is mapped, or of the vDSO.
-fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
     let path = path_of(mapped);
     match &mapped.name[..] {
         VDSO => own_vdso(),
@@ -143,7 +146,7 @@ fn own_vdso() -> Option<Vec<u8>> {
 }
 
 /// The bytes of an ELF file. Devices and pipes may be mapped, too: these are not read.
-fn elf(path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn elf(path: &Path) -> Option<Vec<u8>> {
     let about = std::fs::metadata(path).ok()?;
     if !about.is_file() || about.len() > LARGEST_BYTES {
         return None;

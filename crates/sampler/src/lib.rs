@@ -42,6 +42,7 @@ mod recorder;
 mod request;
 pub mod session;
 mod signals;
+pub mod system;
 mod target;
 
 pub use request::{Backend, FindsOut, Output, Request, SampleError, Subject};

@@ -12,7 +12,8 @@ use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use crate::signals::reader::Reader;
-use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Sample, Tally, Unwinder};
+use crate::system::Opened;
+use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Population, Sample, Tally, Unwinder};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Recorder {
     pub signals: Option<Reader>,
     /// The maps of code that processes make.
     pub maps: Maps,
+    /// Where all processes of the machine are sampled: their files, opened while they ran.
+    pub opened: Option<Opened>,
 }
 
 impl Recorder {
@@ -36,6 +39,13 @@ impl Recorder {
     pub(crate) fn with_signals(mut self, signals: Reader) -> Self {
         self.signals = Some(signals);
         self
+    }
+
+    /// Of all processes of the machine, with their files.
+    pub(crate) fn of_all(opened: Opened) -> Self {
+        let mut recorder = Self { opened: Some(opened), ..Self::default() };
+        recorder.tally.population = Some(Population::default());
+        recorder
     }
 
     /// Counts samples of this part of the run only, by their clock.
@@ -155,8 +165,13 @@ impl Recorder {
         let Some(registers) = sample.registers else { return };
         let Some(process) = self.tally.processes.get(&sample.process) else { return };
         let Some(place) = process.space.place(sample.ip.unwrap_or(registers.ip)) else { return };
-        let (mapped, build_ids) = (&self.tally.mapped, &self.build_ids);
-        let tables = |what: MappedId| files::unwind_tables_with(&mapped[what.0 as usize], build_ids);
+        let (mapped, build_ids, opened) = (&self.tally.mapped, &self.build_ids, &mut self.opened);
+        let tables = |what: MappedId| match opened {
+            Some(opened) => {
+                opened.unwind_tables(what, &mapped[what.0 as usize], sample.process, &process.space)
+            }
+            None => files::unwind_tables_with(&mapped[what.0 as usize], build_ids),
+        };
         let calls = self.unwinder.calls(&registers, stack, &process.space, tables);
         self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }

@@ -103,6 +103,7 @@ impl MadeCode {
             module: module.to_owned(),
             function: Some(name.to_owned()),
             address: start,
+            program: None,
             time: measured_share(samples, all),
             stall: Quantity::unresolved("code that was made at run time is not decoded"),
             latency_share: Quantity::unresolved("samples of a clock show stall, not latency"),

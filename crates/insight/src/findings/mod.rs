@@ -7,6 +7,7 @@
 //! record    the record, put together from those
 //! clock/    the figures of a run whose samples a clock took
 //! hardware  the figures of a run whose samples are loads that the hardware chose
+//! system    whom the CPU time went to, where all processes were sampled
 //! profile   all of it: from what was counted to the record
 //! ```
 //!
@@ -18,6 +19,7 @@ pub(crate) mod hardware;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod run;
+pub(crate) mod system;
 pub(crate) mod weights;
 
 /// Less than this share of the CPU time is no finding.

@@ -7,7 +7,7 @@ use crate::data::objects::{Objects, Variables};
 use crate::data::site_names::SiteNames;
 use crate::findings::record::record;
 use crate::findings::run::Run;
-use crate::findings::{clock, hardware};
+use crate::findings::{clock, hardware, system};
 use crate::samples::stacks::Frame;
 use crate::samples::tally::Tally;
 use image::Image;
@@ -44,7 +44,12 @@ fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> 
         clock::figures(&run, tally, files, &sources, &objects, &calls)
     };
     let calls = calls.into_tree(&figures.computed);
-    record(run, figures, calls)
+    let computed = figures.computed.clone();
+    let mut profile = record(run, figures, calls);
+    if let Some(population) = &tally.population {
+        system::add(&mut profile, population, &sources, &computed);
+    }
+    profile
 }
 
 /// All files that something was sampled in, or that called it.

@@ -11,6 +11,7 @@
 //! heap           which allocation holds an address, at the time of a sample
 //! areas          memory that a process maps itself, by the call that mapped it
 //! makers         which sites made the small allocations around an address
+//! population     whom samples belong to, where all processes are sampled
 //! sites          the calls that led to allocations
 //! ```
 //!
@@ -22,6 +23,7 @@ pub(crate) mod address_space;
 pub(crate) mod areas;
 pub(crate) mod heap;
 pub(crate) mod makers;
+pub(crate) mod population;
 pub(crate) mod registers;
 pub(crate) mod sites;
 pub(crate) mod stacks;
@@ -31,6 +33,7 @@ pub(crate) mod unwind;
 pub use accesses::{Access, AccessKind, Translation};
 pub use address_space::{AddressSpace, MappedId, Mapping, Place};
 pub use heap::Allocated;
+pub use population::{Counts, Population, Row, Runs};
 pub use registers::Registers;
 pub use sites::SiteId;
 pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Tally};

@@ -114,6 +114,15 @@ impl Stacks {
         Some(id)
     }
 
+    /// All places that were sampled or called what was sampled, some of them several times.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let calls = self.nodes().filter_map(|(_, node)| match node.frame {
+            Frame::Call(place) => Some(place),
+            Frame::Program(_) => None,
+        });
+        self.leaves.keys().map(|leaf| leaf.place).chain(calls)
+    }
+
     /// All nodes but the root. Callers come before what they call.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, Node)> + '_ {
         self.nodes.iter().enumerate().skip(1).map(|(index, node)| (NodeId(index as u32), *node))

@@ -5,6 +5,7 @@
 use crate::samples::accesses::{Access, Accesses, KeptAccess};
 use crate::samples::address_space::{AddressSpace, MappedId, Place};
 use crate::samples::heap::{AllNear, Heaps};
+use crate::samples::population::Population;
 use crate::samples::registers::Registers;
 use crate::samples::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
@@ -131,6 +132,8 @@ pub struct Tally {
     pub accesses: Accesses,
     /// Loads that were stopped, by their own place.
     pub probes: HashMap<Place, Vec<Probe>>,
+    /// Whom samples belong to, if all processes of the machine are sampled.
+    pub population: Option<Population>,
     kept: usize,
     random: Xorshift,
 }
@@ -164,6 +167,7 @@ impl Default for Tally {
             heaps: Heaps::default(),
             accesses: Accesses::default(),
             probes: HashMap::new(),
+            population: None,
             kept: 0,
             random: Xorshift::new(0x9e37_79b9_7f4a_7c15),
         }
@@ -184,6 +188,29 @@ impl Tally {
 
     pub fn mapped(&self, id: MappedId) -> &Mapped {
         &self.mapped[id.0 as usize]
+    }
+
+    /// The same files and processes, without a sample: for what comes next.
+    #[must_use]
+    pub fn without_samples(&self) -> Self {
+        let space = |(&id, process): (&u32, &Process)| {
+            (
+                id,
+                Process {
+                    name: process.name.clone(),
+                    space: process.space.clone(),
+                    threads: BTreeMap::new(),
+                },
+            )
+        };
+        Self {
+            mapped: self.mapped.clone(),
+            ids: self.ids.clone(),
+            processes: self.processes.iter().map(space).collect(),
+            is_exact: self.is_exact,
+            population: self.population.as_ref().map(Population::without_samples),
+            ..Self::default()
+        }
     }
 
     /// The processes that were sampled, with their ids.
@@ -207,7 +234,11 @@ impl Tally {
         self.in_kernel += u64::from(sample.in_kernel);
         let process = self.processes.entry(sample.process).or_default();
         *process.threads.entry(sample.thread).or_default() += 1;
-        let Some(place) = sample.ip.and_then(|ip| process.space.place(ip)) else {
+        let place = sample.ip.and_then(|ip| process.space.place(ip));
+        if let Some(population) = &mut self.population {
+            population.count(sample.process, place, sample.in_kernel);
+        }
+        let Some(place) = place else {
             self.nowhere += 1;
             return;
         };

@@ -7,6 +7,7 @@ mod code;
 mod lines;
 mod loads;
 mod summary;
+mod system;
 mod trace;
 mod trials;
 
@@ -29,6 +30,7 @@ pub(crate) fn sections(profile: &Profile, out: &mut Out) {
         summary::sampling(profile, out);
         return;
     }
+    system::sections(profile, out);
     summary::time(profile, out);
     loads::loads(profile, out);
     lines::lines(profile, out);

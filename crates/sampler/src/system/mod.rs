@@ -1,0 +1,519 @@
+//! All processes of the machine: one event for each CPU, whose samples tell whom they interrupt.
+//!
+//! ```text
+//! cgroups    the control groups of processes, and what these are called
+//! processes  what runs, and what comes and goes meanwhile
+//! opened     the files that are mapped, opened while their processes run
+//! kernel     functions of the kernel
+//! ```
+//!
+//! The profiler's own samples are left out; what it costs is told instead. So that this is little,
+//! the rate is low, only code is told of what processes map, and a process's data is read from
+//! `/proc` when it is sampled first, and at the end.
+
+mod cgroups;
+mod kernel;
+mod opened;
+mod processes;
+
+pub(crate) use self::opened::Opened;
+
+use self::kernel::InKernel;
+use self::processes::Processes;
+use crate::calibrate::{calibrate_for, not_sharp};
+use crate::frequency;
+use crate::made_code;
+use crate::overhead::taken_s;
+use crate::perf::event::{Event, events};
+use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, now_ns, open_for_all};
+use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
+use crate::perf_data::records::{in_order, kind};
+use crate::recorder::Recorder;
+use crate::request::SampleError;
+use crate::target::{mappings_of, told_by};
+use image::elf::bytes::{u32_at, u64_at};
+use insight::CacheSizes;
+use insight::probes::Latencies;
+use insight::samples::Tally;
+use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
+use records::run::Refused;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use units::{Estimate, Quantity, Unit};
+
+/// A profile of all processes that is asked for.
+#[derive(Clone, Debug)]
+pub struct SystemRequest {
+    /// Only what is in this control group: its path, a unit's name, or the id of a container.
+    pub cgroup: Option<String>,
+    /// Samples a second of each CPU; if none is given, as many as the budget allows.
+    pub frequency_hz: Option<u64>,
+    /// The share of what all CPUs have to give that profiling may take.
+    pub budget: f64,
+    /// Who calls what waits.
+    pub stacks: bool,
+    pub caches: CacheSizes,
+    /// What a yield costs on this machine, if that is known.
+    pub yield_cycles: Option<Estimate>,
+    pub latencies: Latencies,
+}
+
+/// All processes of the machine, sampled.
+pub struct Machine {
+    rings: Vec<Ring>,
+    recorder: Recorder,
+    waiting: Vec<Event>,
+    bytes: Vec<u8>,
+    processes: Processes,
+    in_kernel: InKernel,
+    clock: Clock,
+    calibration: Calibration,
+    cpus: usize,
+    cgroup: Option<String>,
+    no_stacks: Option<Refused>,
+    own: u32,
+    own_samples: u64,
+    began: Instant,
+    used_before: Duration,
+}
+
+/// What was sampled between two times.
+pub struct Sampled {
+    tally: Tally,
+    recorder_maps: made_code::Maps,
+    opened: Opened,
+    in_kernel: InKernel,
+    clock: Clock,
+    calibration: Calibration,
+    cpus: usize,
+    cgroup: Option<String>,
+    refusals: Vec<Refused>,
+    elapsed: Duration,
+    own_samples: u64,
+    used_before: Duration,
+}
+
+/// Bytes of the stack that are copied at a sample.
+const STACK_BYTES: u32 = 8 << 10;
+/// Samples for each of them that has a stack, too.
+const SAMPLES_A_STACK: u64 = 16;
+/// What the kernel locks in memory for root, a CPU: stacks of ten seconds, while the profiler has
+/// something else to do.
+const LARGE_STACK_RING_BYTES: usize = 512 << 10;
+/// The calibration's CPU time is part of what profiling costs.
+const CALIBRATION: Duration = Duration::from_millis(60);
+/// Beside the files of samples, descriptors are for events and records.
+const OTHER_FILES: u64 = 128;
+
+impl Machine {
+    /// Opens the events; all processes that run are known from now on.
+    pub fn watch(request: &SystemRequest) -> Result<Self, SampleError> {
+        let used_before = own_cpu_time();
+        let group = request.cgroup.as_deref().map(cgroups::directory).transpose();
+        let group = group
+            .map_err(|why| SampleError::NoCgroup { what: request.cgroup.clone().unwrap_or_default(), why })?;
+        let descriptor = group.as_ref().map(|path| descriptor(path)).transpose()?;
+        let mut clock = Clock {
+            frequency_hz: frequency::LOWEST_HZ,
+            with_kernel: true,
+            from_exec: false,
+            wake_at_bytes: (RING_BYTES / 2) as u32,
+            holds: Holds::Registers,
+        };
+        // That it is allowed at all, before time goes into the calibration.
+        drop(rings(clock, descriptor.as_ref())?);
+        let calibration = calibrate_for(clock, CALIBRATION);
+        clock.frequency_hz = match request.frequency_hz {
+            Some(wanted) => wanted.min(highest_frequency_hz()),
+            None => frequency::for_all(request.budget, &calibration),
+        };
+        let mut rings = rings(clock, descriptor.as_ref())?;
+        let cpus = rings.len();
+        let slower = Clock {
+            frequency_hz: clock.frequency_hz.div_ceil(SAMPLES_A_STACK),
+            wake_at_bytes: (STACK_RING_BYTES / 2) as u32,
+            holds: Holds::Stacks(STACK_BYTES),
+            ..clock
+        };
+        let mut no_stacks = None;
+        if request.stacks {
+            match self::rings(slower, descriptor.as_ref()) {
+                Ok(stacks) => rings.extend(stacks),
+                Err(e) => {
+                    no_stacks = Some(Refused {
+                        what: "call stacks".to_owned(),
+                        why: e.to_string(),
+                        would_help: None,
+                    });
+                }
+            }
+        }
+        crate::session::allow_all_files();
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(1 << 16);
+        let most = most.saturating_sub(OTHER_FILES + 2 * cpus as u64).min(1 << 14) as usize;
+        let recorder = Recorder::of_all(Opened::new(most));
+        let mut machine = Self {
+            rings,
+            recorder,
+            waiting: Vec::new(),
+            bytes: Vec::new(),
+            processes: Processes::default(),
+            in_kernel: InKernel::default(),
+            clock,
+            calibration,
+            cpus,
+            cgroup: group.as_deref().map(cgroups::path_of),
+            no_stacks,
+            own: std::process::id(),
+            own_samples: 0,
+            began: Instant::now(),
+            used_before,
+        };
+        machine.look_at_all();
+        Ok(machine)
+    }
+
+    /// Samples a second of each CPU.
+    pub fn frequency_hz(&self) -> u64 {
+        self.clock.frequency_hz
+    }
+
+    /// The processes that run already: their names, their parents, and what code they map.
+    fn look_at_all(&mut self) {
+        for process in processes::all() {
+            if let Some(parent) = processes::parent_of(process)
+                && let Some(opened) = &mut self.recorder.opened
+            {
+                opened.parents.insert(process, parent);
+            }
+            let told = told_by(process).into_iter();
+            for event in told.filter(|event| !matches!(event, Event::Mapped(mapping) if !mapping.executable))
+            {
+                self.recorder.count(event);
+            }
+        }
+    }
+
+    /// Waits this long, or until there is much to read, and counts what there is.
+    pub fn round(&mut self, longest: Duration) {
+        let longest =
+            Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
+        let mut waits: Vec<PollFd<'_>> =
+            self.rings.iter().map(|ring| PollFd::from_borrowed_fd(ring.fd(), PollFlags::IN)).collect();
+        // A signal ends it early, which is as good.
+        let _ = poll(&mut waits, Some(&longest));
+        drop(waits);
+        self.read();
+    }
+
+    /// Counts what there is.
+    pub fn read(&mut self) {
+        // What was written before is complete when all rings are read.
+        let began_ns = now_ns();
+        self.recorder.maps.look();
+        self.read_rings();
+        self.count_before(began_ns);
+        if let Some(opened) = &mut self.recorder.opened {
+            self.processes.tidy_up(&mut opened.parents, &mut self.recorder.tally);
+        }
+    }
+
+    fn read_rings(&mut self) {
+        for ring in &mut self.rings {
+            self.bytes.clear();
+            ring.drain(&mut self.bytes);
+            if ring.holds() == Holds::Registers {
+                count_kernel(&self.bytes, self.own, &mut self.in_kernel);
+            }
+            self.waiting.extend(events(&self.bytes, ring.holds()));
+        }
+    }
+
+    fn count_before(&mut self, time_ns: u64) {
+        self.waiting.sort_by_key(Event::time_ns);
+        let ready = self.waiting.partition_point(|event| event.time_ns() < time_ns);
+        let ready: Vec<Event> = self.waiting.drain(..ready).collect();
+        for event in ready {
+            self.count(event);
+        }
+    }
+
+    fn count(&mut self, event: Event) {
+        match &event {
+            Event::Sample(sample) => {
+                if sample.process == self.own {
+                    self.own_samples += 1;
+                    return;
+                }
+                self.make_known(sample.process);
+                if let Some(ip) = sample.ip {
+                    self.open_file_at(sample.process, ip);
+                }
+            }
+            Event::Stack(sample, _) if sample.process == self.own => return,
+            Event::Named { process, thread, .. } if process == thread => {
+                Processes::renamed(*process, &mut self.recorder.tally);
+            }
+            Event::Forked { process, parent, .. } if process != parent => {
+                self.processes.begun(*process, &mut self.recorder.tally);
+                if let Some(opened) = &mut self.recorder.opened {
+                    opened.parents.insert(*process, *parent);
+                }
+            }
+            Event::Ended { process, .. } => self.processes.ending(*process, &mut self.recorder.tally),
+            _ => {}
+        }
+        self.recorder.count(event);
+    }
+
+    /// The first sample of a process: what it runs and where, and what data it maps.
+    fn make_known(&mut self, process: u32) {
+        let tally = &mut self.recorder.tally;
+        if tally.population.as_ref().is_some_and(|known| known.runs(process).is_some()) {
+            return;
+        }
+        let Some(opened) = &self.recorder.opened else { return };
+        self.processes.make_known(process, &opened.parents, tally);
+        self.look_at_data(process);
+    }
+
+    /// What a process maps by now.
+    fn look_at_data(&mut self, process: u32) {
+        for mapping in mappings_of(process).unwrap_or_default() {
+            self.recorder.count(Event::Mapped(mapping));
+        }
+    }
+
+    fn open_file_at(&mut self, process: u32, ip: units::Avma) {
+        let Recorder { tally, opened, .. } = &mut self.recorder;
+        let (Some(opened), Some(known)) = (opened, tally.processes.get(&process)) else { return };
+        if let Some(mapping) = known.space.at(ip) {
+            opened.need(mapping.what, tally.mapped(mapping.what), process, &known.space);
+        }
+    }
+
+    /// What was sampled so far; counting begins anew, with the processes that are known.
+    pub fn take(&mut self) -> Sampled {
+        let began_ns = now_ns();
+        self.read_rings();
+        self.count_before(began_ns);
+        self.look_at_data_again();
+        let next = self.recorder.tally.without_samples();
+        let next_maps = self.recorder.maps.of_the_same();
+        let tally = std::mem::replace(&mut self.recorder.tally, next);
+        let opened = self.recorder.opened.clone().unwrap_or_else(|| Opened::new(0));
+        self.processes.ask_again();
+        let mut refusals: Vec<Refused> = not_sharp(&self.calibration).into_iter().collect();
+        refusals.extend(self.no_stacks.clone());
+        let sampled = Sampled {
+            tally,
+            recorder_maps: std::mem::replace(&mut self.recorder.maps, next_maps),
+            opened,
+            in_kernel: std::mem::take(&mut self.in_kernel),
+            clock: self.clock,
+            calibration: self.calibration.clone(),
+            cpus: self.cpus,
+            cgroup: self.cgroup.clone(),
+            refusals,
+            elapsed: self.began.elapsed(),
+            own_samples: std::mem::take(&mut self.own_samples),
+            used_before: self.used_before,
+        };
+        (self.began, self.used_before) = (Instant::now(), own_cpu_time());
+        if self.recorder.tally.mapped.len() > MOST_MAPPED {
+            self.forget_files();
+        }
+        sampled
+    }
+
+    /// Data that was mapped since the first sample of its process.
+    fn look_at_data_again(&mut self) {
+        const LEAST: f64 = 0.01;
+        let Some(population) = &self.recorder.tally.population else { return };
+        let large: HashSet<u32> = population.rows(LEAST).into_iter().filter_map(|(_, row)| row.pid).collect();
+        for process in large {
+            self.look_at_data(process);
+        }
+    }
+
+    /// Files come and go for months: what is mapped is asked anew.
+    fn forget_files(&mut self) {
+        let opened = self.recorder.opened.take().map_or_else(|| Opened::new(0), Opened::emptied);
+        self.recorder = Recorder::of_all(opened);
+        self.processes = Processes::default();
+        self.look_at_all();
+    }
+}
+
+/// Files and areas that are known at most, before they are asked anew.
+const MOST_MAPPED: usize = 200_000;
+
+/// Where in the kernel samples fell; its functions are no places of a program.
+fn count_kernel(bytes: &[u8], own: u32, in_kernel: &mut InKernel) {
+    const MODE: u16 = 7;
+    const MODE_KERNEL: u16 = 1;
+    for record in in_order(bytes).into_iter().filter(|record| record.kind == kind::SAMPLE) {
+        if record.misc & MODE == MODE_KERNEL
+            && u32_at(record.body, 8) != Some(own)
+            && let Some(ip) = u64_at(record.body, 0)
+        {
+            in_kernel.count(ip);
+        }
+    }
+}
+
+fn descriptor(path: &std::path::Path) -> Result<OwnedFd, SampleError> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|e| SampleError::NoCgroup { what: records::text_of(path), why: records::plain(&e.into()) })
+}
+
+/// A ring for each CPU, with the event of all that runs there.
+fn rings(clock: Clock, cgroup: Option<&OwnedFd>) -> Result<Vec<Ring>, SampleError> {
+    let no_ring = |e: io::Error| SampleError::NoRing { why: records::plain(&e) };
+    let mut rings = Vec::new();
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for cpu in cpus() {
+        let event = match open_for_all(clock, cpu, cgroup) {
+            Ok(event) => event,
+            // CPUs that are offline have no events.
+            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {
+                last = e;
+                continue;
+            }
+            Err(e) => return Err(SampleError::NotAllowedForAll { why: records::plain(&e) }),
+        };
+        let is_large = matches!(clock.holds, Holds::Stacks(_));
+        let ring = match is_large.then(|| event.try_clone()).transpose().map_err(no_ring)? {
+            Some(same) => Ring::of_size(same, clock.holds, LARGE_STACK_RING_BYTES)
+                .or_else(|_| Ring::of(event, clock.holds)),
+            None => Ring::of(event, clock.holds),
+        };
+        rings.push(ring.map_err(no_ring)?);
+    }
+    if rings.is_empty() {
+        return Err(SampleError::NotAllowedForAll { why: records::plain(&last) });
+    }
+    Ok(rings)
+}
+
+fn own_cpu_time() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
+}
+
+impl Sampled {
+    /// Samples, the profiler's own left out.
+    pub fn samples(&self) -> u64 {
+        self.tally.samples
+    }
+
+    /// The profile of it.
+    pub fn profile(self, request: &SystemRequest) -> Profile {
+        let (modules, missing) = self.opened.modules(&self.tally);
+        let made_code = self.recorder_maps.names(&self.tally);
+        let mut refusals = self.refusals;
+        refusals.extend(made_code::refusal(&made_code, &self.tally));
+        refusals.extend(not_read(&missing));
+        refusals.extend((self.tally.lost > 0).then(|| Refused {
+            what: "samples".to_owned(),
+            why: format!("{} were lost, since the profiler was not given a CPU in time", self.tally.lost),
+            would_help: Some("a lower --frequency".to_owned()),
+        }));
+        let (samples, hz) = (self.tally.samples, self.clock.frequency_hz as f64);
+        // Each sample stands for the time since the one before: as many as come, give or take.
+        let seconds = |samples: f64| {
+            let off = 1.96 * samples.sqrt();
+            Estimate::new(samples / hz, (samples - off).max(0.0) / hz, (samples + off) / hz)
+        };
+        let cpu_time = seconds(samples as f64);
+        let capacity_s = self.cpus as f64 * self.elapsed.as_secs_f64();
+        let population = self.tally.population.as_ref();
+        let rows = population.map(|population| population.rows(0.0)).unwrap_or_default();
+        let program = ProfiledProgram {
+            command: Vec::new(),
+            pid: None,
+            perf_data: None,
+            ended: ProgramEnd::StillRunning,
+            processes: rows.iter().map(|(_, row)| row.processes).sum::<u64>() as usize,
+            threads: self.tally.sampled().map(|(_, process)| process.threads.len()).sum(),
+        };
+        let not_asked = || Quantity::unresolved("of all processes it is not asked");
+        let run = insight::Run {
+            program,
+            sampling: Sampling {
+                backend: Backend::Clock,
+                frequency: Quantity::claimed(hz, Unit::Hertz),
+                latency: None,
+                least_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
+                samples,
+                lost: self.tally.lost,
+                sees_kernel: self.clock.with_kernel,
+                selected: None,
+                calibration: self.calibration.clone(),
+            },
+            elapsed: Quantity::measured(Estimate::exact(self.elapsed.as_secs_f64()), Unit::Seconds),
+            cpu_time: Quantity::measured(cpu_time, Unit::Seconds),
+            waited_for_cpu: not_asked(),
+            overhead: not_asked(),
+            overhead_beside: not_asked(),
+            refusals,
+            caches: request.caches,
+            yield_cycles: request.yield_cycles,
+            timing: None,
+            made_code,
+        };
+        let mut profile = insight::profile(run, &self.tally, &modules);
+        // All that was used until now, the profile itself included.
+        let used = own_cpu_time().saturating_sub(self.used_before).as_secs_f64();
+        let of_capacity = |seconds: f64| seconds / capacity_s;
+        let own = Quantity::measured(Estimate::exact(of_capacity(used)), Unit::Ratio);
+        let taken = taken_s(&self.calibration, samples + self.own_samples, 0.0);
+        profile.summary.overhead = match taken {
+            Some(taken) => {
+                let with = |taken: f64| of_capacity(used + taken.max(0.0));
+                Quantity::modelled(
+                    Estimate::new(with(taken.value), with(taken.lo), with(taken.hi)),
+                    Unit::Ratio,
+                )
+            }
+            None => Quantity::unresolved("what a sample costs is not known"),
+        };
+        profile.summary.overhead_beside = own.clone();
+        if let Some(system) = &mut profile.system {
+            system.cpus = self.cpus;
+            system.cgroup = self.cgroup;
+            system.busy = Quantity::measured(
+                Estimate::new(
+                    cpu_time.value / capacity_s,
+                    cpu_time.lo / capacity_s,
+                    cpu_time.hi / capacity_s,
+                ),
+                Unit::Ratio,
+            );
+            system.own = own;
+            system.kernel = self.in_kernel.functions(samples);
+        }
+        profile
+    }
+}
+
+/// Files that samples are in and that were not read.
+fn not_read(missing: &[crate::files::Missing]) -> Option<Refused> {
+    const NAMED: usize = 3;
+    if missing.is_empty() {
+        return None;
+    }
+    let named = missing.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.why));
+    let more = missing.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(Refused {
+        what: "names in files".to_owned(),
+        why: format!("not read: {}{more}", named.collect::<Vec<_>>().join(", ")),
+        would_help: None,
+    })
+}
