@@ -8,6 +8,8 @@ mod system;
 mod traced;
 mod words;
 
+pub(crate) use self::system::cpus;
+
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
 use crate::save;
@@ -370,7 +372,7 @@ pub(crate) fn refused(error: &SampleError) -> Refusal {
     }
 }
 
-fn budget(text: &str) -> Result<f64, String> {
+pub(crate) fn budget(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).parse() {
         Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent),
         _ => Err("a budget is 0.1% to 100%".to_owned()),

@@ -81,7 +81,7 @@ pub(super) fn run(args: &ProfileArgs, weights: Weights, console: &Console) -> an
     }
     let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     watch(&mut machine, end, stop);
-    let sampled = machine.take();
+    let sampled = machine.finish();
     let profile = crate::threads::shared(|| sampled.profile(&request));
     super::written(args, console, &Document::now(profile))
 }
@@ -114,7 +114,7 @@ pub(super) fn head(profile: &Profile, system: &System) -> String {
     )
 }
 
-pub(super) fn cpus(count: usize) -> String {
+pub(crate) fn cpus(count: usize) -> String {
     if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
 }
 

@@ -16,6 +16,41 @@ use units::{Quantity, Svma};
 /// A process with less than this share of all samples has no row of its own.
 const OWN_ROW: f64 = 0.01;
 
+/// What the code at a place is, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlaceTold {
+    /// The path of its file.
+    pub module: String,
+    /// Its function, or where that begins in the file.
+    pub function: String,
+    /// Where the function begins, as the file states addresses.
+    pub start: u64,
+    /// The load that the core waited for, if it did.
+    pub load: Option<u64>,
+    /// The line of that load, or of the place.
+    pub line: Option<(String, u32)>,
+}
+
+/// All places that were sampled and whose file was read, in words.
+pub(crate) fn places(
+    population: &Population,
+    sources: &HashMap<u32, Source<'_>>,
+    computed: &HashSet<(u32, Svma)>,
+) -> HashMap<Place, PlaceTold> {
+    let mut told = Told { sources, computed, meanings: HashMap::new() };
+    let mut found = HashMap::new();
+    for (_, _, counts) in population.all() {
+        for &place in counts.keys().flatten() {
+            if !found.contains_key(&place)
+                && let Some(words) = told.words(place)
+            {
+                found.insert(place, words);
+            }
+        }
+    }
+    found
+}
+
 /// What the code at a place was.
 #[derive(Clone, Copy, Default)]
 struct Meaning {
@@ -171,6 +206,24 @@ impl Told<'_, '_> {
         let meaning = self.find(place).unwrap_or_default();
         self.meanings.insert(place, meaning);
         meaning
+    }
+
+    fn words(&mut self, place: Place) -> Option<PlaceTold> {
+        let meaning = self.of(Some(place));
+        let source = self.sources.get(&place.what.0)?;
+        let sampled = source.code.module.image.address_of(place.offset)?;
+        let at = meaning.load.map_or(sampled, |(_, load)| load);
+        let frames = source.frames(at);
+        let line = frames.first().and_then(|frame| frame.line.as_ref());
+        let line = line.map(|line| (line.file.clone(), line.line));
+        let function = frames.last().and_then(|frame| frame.function.clone());
+        Some(PlaceTold {
+            module: source.file.path.clone(),
+            function: function.unwrap_or_else(|| source.start(sampled)),
+            start: meaning.function.map_or(sampled.0, |(_, start)| start.0),
+            load: meaning.load.map(|(_, load)| load.0),
+            line,
+        })
     }
 
     fn find(&self, place: Place) -> Option<Meaning> {

@@ -68,8 +68,14 @@ impl Population {
     }
 
     /// What a process runs, if that is known.
-    pub fn runs(&self, process: u32) -> Option<&Runs> {
-        self.now.get(&process).map(|runs| &**runs)
+    pub fn runs(&self, process: u32) -> Option<&Arc<Runs>> {
+        self.now.get(&process)
+    }
+
+    /// All samples: what ran, the process if it is still there, and how many of them at each place.
+    pub fn all(&self) -> impl Iterator<Item = (&Arc<Runs>, Option<u32>, &HashMap<Option<Place>, Counts>)> {
+        let running = self.running.values().flatten().map(|(runs, row)| (runs, row.pid, &row.counts));
+        running.chain(self.over.iter().map(|(runs, row)| (runs, None, &row.counts)))
     }
 
     /// It is not known any more what a process runs.

@@ -36,7 +36,7 @@ pub struct Leaf {
 }
 
 /// All stacks that were sampled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stacks {
     /// The first one is the root, whose frame means nothing.
     nodes: Vec<Node>,

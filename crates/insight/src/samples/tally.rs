@@ -108,7 +108,7 @@ pub struct Process {
 }
 
 /// Everything that was sampled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tally {
     pub mapped: Vec<Mapped>,
     ids: HashMap<Mapped, MappedId>,

@@ -33,14 +33,16 @@ use crate::request::SampleError;
 use crate::target::{mappings_of, told_by};
 use image::elf::bytes::{u32_at, u64_at};
 use insight::CacheSizes;
+use insight::PlaceTold;
 use insight::probes::Latencies;
-use insight::samples::Tally;
+use insight::samples::{Place, Population, Runs, Tally};
 use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
 use records::run::Refused;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{Estimate, Quantity, Unit};
 
@@ -78,12 +80,24 @@ pub struct Machine {
     own_samples: u64,
     began: Instant,
     used_before: Duration,
+    /// The samples of this last time are kept one by one.
+    recent: Option<(Duration, VecDeque<Moment>)>,
+}
+
+/// One sample of late.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    at: Instant,
+    pub runs: Arc<Runs>,
+    pub process: u32,
+    pub place: Option<Place>,
+    pub in_kernel: bool,
 }
 
 /// What was sampled between two times.
 pub struct Sampled {
     tally: Tally,
-    recorder_maps: made_code::Maps,
+    maps: made_code::Maps,
     opened: Opened,
     in_kernel: InKernel,
     clock: Clock,
@@ -94,6 +108,8 @@ pub struct Sampled {
     elapsed: Duration,
     own_samples: u64,
     used_before: Duration,
+    /// The profiler's CPU time when it was taken; where nothing follows, what is made of it counts.
+    used: Option<Duration>,
 }
 
 /// Bytes of the stack that are copied at a sample.
@@ -171,6 +187,7 @@ impl Machine {
             own_samples: 0,
             began: Instant::now(),
             used_before,
+            recent: None,
         };
         machine.look_at_all();
         Ok(machine)
@@ -195,6 +212,39 @@ impl Machine {
                 self.recorder.count(event);
             }
         }
+    }
+
+    /// Keeps the samples of the last time of this length, from now on.
+    pub fn keep_recent(&mut self, time: Duration) {
+        self.recent = Some((time, VecDeque::new()));
+    }
+
+    /// The samples of late, and for how long there have been any.
+    pub fn recent(&mut self) -> (Duration, &[Moment]) {
+        let Some((time, moments)) = &mut self.recent else { return (Duration::ZERO, &[]) };
+        let gone = moments.partition_point(|moment| moment.at.elapsed() > *time);
+        moments.drain(..gone);
+        (self.began.elapsed().min(*time), moments.make_contiguous())
+    }
+
+    /// All samples so far, by whom they belong to.
+    pub fn population(&self) -> Option<&Population> {
+        self.recorder.tally.population.as_ref()
+    }
+
+    /// Since when, and on how many CPUs.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub fn cpus(&self) -> usize {
+        self.cpus
+    }
+
+    /// The profiler's own CPU time so far, of what all CPUs had to give.
+    pub fn own_share(&self) -> f64 {
+        let used = own_cpu_time().saturating_sub(self.used_before).as_secs_f64();
+        used / (self.cpus as f64 * self.began.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE)
     }
 
     /// Waits this long, or until there is much to read, and counts what there is.
@@ -266,7 +316,25 @@ impl Machine {
             Event::Ended { process, .. } => self.processes.ending(*process, &mut self.recorder.tally),
             _ => {}
         }
+        if self.recent.is_some() {
+            self.remember(&event);
+        }
         self.recorder.count(event);
+    }
+
+    fn remember(&mut self, event: &Event) {
+        let Event::Sample(sample) = event else { return };
+        let tally = &self.recorder.tally;
+        let space = tally.processes.get(&sample.process).map(|process| &process.space);
+        let runs = tally.population.as_ref().and_then(|population| population.runs(sample.process));
+        let (Some(space), Some(runs), Some((_, moments))) = (space, runs, &mut self.recent) else { return };
+        moments.push_back(Moment {
+            at: Instant::now(),
+            runs: Arc::clone(runs),
+            process: sample.process,
+            place: sample.ip.and_then(|ip| space.place(ip)),
+            in_kernel: sample.in_kernel,
+        });
     }
 
     /// The first sample of a process: what it runs and where, and what data it maps.
@@ -302,31 +370,50 @@ impl Machine {
         self.count_before(began_ns);
         self.look_at_data_again();
         let next = self.recorder.tally.without_samples();
-        let next_maps = self.recorder.maps.of_the_same();
         let tally = std::mem::replace(&mut self.recorder.tally, next);
-        let opened = self.recorder.opened.clone().unwrap_or_else(|| Opened::new(0));
+        let next_maps = self.recorder.maps.of_the_same();
+        let maps = std::mem::replace(&mut self.recorder.maps, next_maps);
+        let in_kernel = std::mem::take(&mut self.in_kernel);
+        let sampled = Sampled { used: Some(own_cpu_time()), ..self.sampled(tally, maps, in_kernel) };
         self.processes.ask_again();
+        self.own_samples = 0;
+        (self.began, self.used_before) = (Instant::now(), own_cpu_time());
+        if self.recorder.tally.mapped.len() > MOST_MAPPED {
+            self.forget_files();
+        }
+        sampled
+    }
+
+    /// All that was sampled; nothing follows.
+    pub fn finish(mut self) -> Sampled {
+        Sampled { used: None, ..self.take() }
+    }
+
+    /// A copy of what was sampled so far; counting goes on.
+    pub fn copy(&mut self) -> Sampled {
+        self.look_at_data_again();
+        let maps = self.recorder.maps.of_the_same();
+        self.sampled(self.recorder.tally.clone(), maps, self.in_kernel.clone())
+    }
+
+    fn sampled(&self, tally: Tally, maps: made_code::Maps, in_kernel: InKernel) -> Sampled {
         let mut refusals: Vec<Refused> = not_sharp(&self.calibration).into_iter().collect();
         refusals.extend(self.no_stacks.clone());
-        let sampled = Sampled {
+        Sampled {
             tally,
-            recorder_maps: std::mem::replace(&mut self.recorder.maps, next_maps),
-            opened,
-            in_kernel: std::mem::take(&mut self.in_kernel),
+            maps,
+            opened: self.recorder.opened.clone().unwrap_or_else(|| Opened::new(0)),
+            in_kernel,
             clock: self.clock,
             calibration: self.calibration.clone(),
             cpus: self.cpus,
             cgroup: self.cgroup.clone(),
             refusals,
             elapsed: self.began.elapsed(),
-            own_samples: std::mem::take(&mut self.own_samples),
+            own_samples: self.own_samples,
             used_before: self.used_before,
-        };
-        (self.began, self.used_before) = (Instant::now(), own_cpu_time());
-        if self.recorder.tally.mapped.len() > MOST_MAPPED {
-            self.forget_files();
+            used: None,
         }
-        sampled
     }
 
     /// Data that was mapped since the first sample of its process.
@@ -414,8 +501,13 @@ impl Sampled {
 
     /// The profile of it.
     pub fn profile(self, request: &SystemRequest) -> Profile {
+        self.profile_and_places(request).0
+    }
+
+    /// The same, with what stands at each place that was sampled.
+    pub fn profile_and_places(self, request: &SystemRequest) -> (Profile, HashMap<Place, PlaceTold>) {
         let (modules, missing) = self.opened.modules(&self.tally);
-        let made_code = self.recorder_maps.names(&self.tally);
+        let made_code = self.maps.names(&self.tally);
         let mut refusals = self.refusals;
         refusals.extend(made_code::refusal(&made_code, &self.tally));
         refusals.extend(not_read(&missing));
@@ -467,9 +559,9 @@ impl Sampled {
             timing: None,
             made_code,
         };
-        let mut profile = insight::profile(run, &self.tally, &modules);
+        let (mut profile, places) = insight::profile_and_places(run, &self.tally, &modules);
         // All that was used until now, the profile itself included.
-        let used = own_cpu_time().saturating_sub(self.used_before).as_secs_f64();
+        let used = self.used.unwrap_or_else(own_cpu_time).saturating_sub(self.used_before).as_secs_f64();
         let of_capacity = |seconds: f64| seconds / capacity_s;
         let own = Quantity::measured(Estimate::exact(of_capacity(used)), Unit::Ratio);
         let taken = taken_s(&self.calibration, samples + self.own_samples, 0.0);
@@ -498,7 +590,7 @@ impl Sampled {
             system.own = own;
             system.kernel = self.in_kernel.functions(samples);
         }
-        profile
+        (profile, places)
     }
 }
 
