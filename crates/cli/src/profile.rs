@@ -181,7 +181,10 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
         return written(args, console, &Document::now(profile));
     }
     if args.system.system {
-        return system::run(args, weights, console);
+        return match args.system.every {
+            Some(every) => every::run(args, every, weights, console),
+            None => system::run(args, weights, console),
+        };
     }
     let request = Request {
         subject: match args.pid {

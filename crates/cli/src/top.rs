@@ -27,8 +27,8 @@ use store::machine_record;
 /// Show which programs, functions and lines wait for memory now
 ///
 /// Samples all processes of the machine, as 'gleaner profile --system' does; as root, or with
-/// CAP_PERFMON. On a terminal, Enter goes into a program, a function, a line and its code, Esc goes
-/// back, and h lists the keys. Shares are of what all CPUs had to give.
+/// `CAP_PERFMON`. On a terminal, Enter goes into a program, a function, a line and its code, Esc
+/// goes back, and h lists the keys. Shares are of what all CPUs had to give.
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Print text in place of a live screen, as is done where standard output is no terminal
@@ -69,6 +69,9 @@ pub(crate) struct TopArgs {
     top: usize,
 }
 
+/// A user wants to see names, be the programs large or small.
+const READING: Duration = Duration::from_millis(500);
+
 /// What rows are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Sort {
@@ -97,6 +100,7 @@ pub(crate) fn run(args: &TopArgs, console: &Console) -> anyhow::Result<Exit> {
         frequency_hz: args.frequency.map(u64::from),
         budget: args.budget / 100.0,
         stacks: false,
+        reading: READING,
         caches: weights.caches,
         yield_cycles: Some(weights.yield_cycles),
         latencies: weights.latencies,

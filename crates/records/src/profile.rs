@@ -15,7 +15,7 @@ mod trace;
 mod trial;
 
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
-pub use calls::{CallFrame, CallNode, CallTree};
+pub use calls::{CallFrame, CallNode, CallTree, CutOffStacks};
 pub use finding::{Finding, FindingKind};
 pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};

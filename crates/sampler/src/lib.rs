@@ -13,7 +13,9 @@
 //! frequency    how many samples a second that allows
 //! made_code    the maps of code that programs make while they run
 //! files        the files that were mapped, read
-//! partly       a large file, read in part while the program runs
+//! opened       the same of all processes of the machine, opened while these run
+//! debug_files  their separate debug information
+//! partly       a file, read whole, or in part while the program runs
 //! request      what to profile and how
 //! overhead     what that took from the program
 //! method/      what differs by what takes the samples
@@ -28,11 +30,13 @@
 mod allocations;
 mod calibrate;
 mod chain;
+mod debug_files;
 mod files;
 mod frequency;
 pub mod hardware;
 mod made_code;
 mod method;
+mod opened;
 mod overhead;
 mod partly;
 mod perf;

@@ -8,12 +8,12 @@ use crate::allocations::recorded::Recorded;
 use crate::allocations::region::Region;
 use crate::files::{self, BuildIds};
 use crate::made_code::{self, Maps};
+use crate::opened::Opened;
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use crate::signals::reader::Reader;
-use crate::system::Opened;
-use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Population, Sample, Tally, Unwinder};
+use insight::samples::{Area, Calls, CutOff, Mapped, MappedId, Mapping, Population, Sample, Tally, Unwinder};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -183,7 +183,8 @@ impl Recorder {
         // Each caller goes on behind its call.
         let inside = |at: &Avma| process.space.place(Avma(at.0.checked_sub(1)?));
         let found: Vec<_> = callers.iter().map_while(inside).collect();
-        let calls = Calls { whole: found.len() == callers.len(), callers: found };
+        let cut_off = (found.len() < callers.len()).then_some(CutOff::ByKernel);
+        let calls = Calls { callers: found, cut_off };
         self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }
 

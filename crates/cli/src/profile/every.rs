@@ -4,11 +4,12 @@
 //! said, and tried again with the next one. What was sampled until SIGTERM or Ctrl-C is the last
 //! record.
 
-use super::system::watch;
+use super::system::{request, watch};
 use super::{ProfileArgs, refused};
 use crate::console::Console;
-use crate::failure::{self, Exit};
+use crate::failure::{self, Exit, Refusal};
 use crate::save;
+use insight::Weights;
 use lab::stop::Stop;
 use records::Document;
 use sampler::system::{Machine, Sampled, SystemRequest};
@@ -21,11 +22,15 @@ const SUFFIX: &str = ".json";
 
 pub(super) fn run(
     args: &ProfileArgs,
-    request: &SystemRequest,
     every: Duration,
-    stop: Stop,
+    weights: Weights,
     console: &Console,
 ) -> anyhow::Result<Exit> {
+    let request = &request(args, weights);
+    let stop = Stop::on_signals();
+    if args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(Refusal::wrong_use("--every", "records go to a directory, not to standard output").into());
+    }
     let directory = save::directory(args.output.as_deref().unwrap_or(Path::new(".")))?;
     save::check(&directory.join(format!("{PREFIX}check{SUFFIX}")))?;
     remove_unfinished(&directory);
@@ -79,7 +84,7 @@ struct Keeper<'a> {
 impl Keeper<'_> {
     /// Whether the record was written. If it was not, that is said.
     fn write(&self, sampled: Sampled) -> bool {
-        let document = Document::now(sampled.profile(self.request));
+        let document = Document::now(crate::threads::alone(|| sampled.profile(self.request)));
         let name = document.header.created.replace(':', "-");
         let path = self.free_name(&name);
         let is_written = records::write_atomically(&path, &document).map_err(|error| {
@@ -93,7 +98,7 @@ impl Keeper<'_> {
     fn free_name(&self, time: &str) -> PathBuf {
         let numbered = |number: u32| if number == 0 { String::new() } else { format!(".{number}") };
         let path = |number| self.directory.join(format!("{PREFIX}{time}{}{SUFFIX}", numbered(number)));
-        (0..).map(path).find(|path| !path.exists()).expect("numbers do not end")
+        (0..u32::MAX).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(u32::MAX))
     }
 
     /// Deletes the oldest records until all of them are as large as may be; never the last one.
@@ -137,7 +142,10 @@ fn entries(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<(PathBuf, 
 /// What a run that was killed has left, if no other one can be writing it.
 fn remove_unfinished(directory: &Path) {
     const OLD: Duration = Duration::from_secs(600);
-    let is_unfinished = |name: &str| name.starts_with(&format!(".{PREFIX}")) && name.ends_with(".tmp");
+    let is_unfinished = |name: &str| {
+        name.strip_prefix('.').is_some_and(|name| name.starts_with(PREFIX))
+            && name.rsplit('.').next() == Some("tmp")
+    };
     for (path, _) in entries(directory, is_unfinished) {
         let written = std::fs::metadata(&path).and_then(|about| about.modified());
         if written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > OLD)) {

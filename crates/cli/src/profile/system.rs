@@ -20,7 +20,7 @@ use units::Bytes;
 #[command(next_help_heading = "All processes of the machine")]
 pub(super) struct SystemArgs {
     /// Sample all processes of the machine, those that begin and end meanwhile, too; as root, or
-    /// with CAP_PERFMON
+    /// with `CAP_PERFMON`
     ///
     /// Until --duration is over, or Ctrl-C. Names are found in containers as outside. By default
     /// --budget is 1% of what all CPUs have to give, and the rate at most 199 samples a second of
@@ -30,12 +30,12 @@ pub(super) struct SystemArgs {
 
     /// Only what is in this control group, and in those below it: its path, the name of a systemd
     /// unit, or the id of a container
-    #[arg(long, value_name = "CGROUP", requires = "system")]
+    #[arg(long, value_name = "CGROUP", requires = "system", conflicts_with_all = ["command", "pid", "perf_data"])]
     pub cgroup: Option<String>,
 
     /// Go on until SIGTERM or Ctrl-C, and write a record each time that this is over, for example
     /// 60s, to the directory of -o
-    #[arg(long, value_name = "TIME", requires_all = ["system", "output"], value_parser = period)]
+    #[arg(long, value_name = "TIME", requires_all = ["system", "output"], conflicts_with_all = ["command", "pid", "perf_data"], value_parser = period)]
     pub every: Option<Duration>,
 
     /// Delete the oldest of these records when all of them are larger than this
@@ -57,11 +57,15 @@ pub(super) fn request(args: &ProfileArgs, weights: Weights) -> SystemRequest {
         frequency_hz: args.frequency.map(u64::from),
         budget: args.budget / 100.0,
         stacks: !args.left_out.no_stacks,
+        reading: READING,
         caches: weights.caches,
         yield_cycles: Some(weights.yield_cycles),
         latencies: weights.latencies,
     }
 }
+
+/// The smaller programs of any machine can be named in this CPU time.
+const READING: Duration = Duration::from_millis(50);
 
 /// Between two looks at whether it is to end.
 pub(super) const ROUND: Duration = Duration::from_millis(500);
@@ -69,9 +73,6 @@ pub(super) const ROUND: Duration = Duration::from_millis(500);
 pub(super) fn run(args: &ProfileArgs, weights: Weights, console: &Console) -> anyhow::Result<Exit> {
     let request = request(args, weights);
     let stop = Stop::on_signals();
-    if let Some(every) = args.system.every {
-        return super::every::run(args, &request, every, stop, console);
-    }
     let mut machine = Machine::watch(&request).map_err(|e| refused(&e))?;
     if args.duration.is_none() {
         console.remark(&format!(
@@ -82,7 +83,7 @@ pub(super) fn run(args: &ProfileArgs, weights: Weights, console: &Console) -> an
     let end = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     watch(&mut machine, end, stop);
     let sampled = machine.finish();
-    let profile = crate::threads::shared(|| sampled.profile(&request));
+    let profile = crate::threads::alone(|| sampled.profile(&request));
     super::written(args, console, &Document::now(profile))
 }
 

@@ -68,7 +68,7 @@ impl Names {
     /// Finds out all names now.
     pub(super) fn now(&mut self, machine: &mut Machine) {
         let sampled = machine.copy();
-        let named = crate::threads::shared(|| named(sampled, &self.request));
+        let named = named(sampled, &self.request);
         self.latest = Some(Arc::new(named));
     }
 
@@ -89,6 +89,6 @@ impl Names {
 }
 
 fn named(sampled: Sampled, request: &SystemRequest) -> Named {
-    let (profile, places) = sampled.profile_and_places(request);
+    let (profile, places) = crate::threads::alone(|| sampled.profile_and_places(request));
     Named { places, profile }
 }

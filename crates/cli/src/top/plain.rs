@@ -9,7 +9,7 @@ use crate::figures::table::{draw, row};
 use insight::PlaceTold;
 use insight::samples::{Place, Runs};
 use lab::stop::Stop;
-use sampler::system::{Machine, SystemRequest};
+use sampler::system::{Machine, Moment, SystemRequest};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,16 +40,20 @@ pub(super) fn run(
         }
         next = (next + interval).max(Instant::now());
         machine.read();
-        let told = |names: &Names| names.latest().map(|named| Arc::clone(named));
+        // Names may take a while: what is shown is of now.
+        let (window, recent) = machine.recent();
+        let recent = recent.to_vec();
+        let at = At { window, elapsed: machine.elapsed(), worth: Worth::of(machine, window) };
+        let told = |names: &Names| names.latest().map(Arc::clone);
         let before = told(&names);
         let places = before.as_ref().map_or(&none, |named| &named.places);
-        let rows = Rows::of(machine, &Scope::default(), places);
+        let rows = Rows::of(machine, &recent, &Scope::default(), places);
         if before.is_none() || rows.unknown as f64 > MOST_UNKNOWN * rows.samples as f64 {
             names.now(machine);
         }
         let named = told(&names);
         let places = named.as_ref().map_or(&none, |named| &named.places);
-        let screen = Screen::of(machine, args, places);
+        let screen = Screen::of(machine, &recent, at, args, places);
         if console.json() {
             console.stdout(&format!("{}\n", crate::plain::escaped_json(&screen.json().to_string())))?;
         } else {
@@ -62,12 +66,21 @@ pub(super) fn run(
     Ok(Exit::Done)
 }
 
-/// One screen.
-struct Screen {
-    programs: Vec<(Row, Vec<(Row, Vec<Row>)>)>,
-    worth: Worth,
+/// Functions with their lines.
+type Functions = Vec<(Row, Vec<Row>)>;
+
+/// When a screen is of.
+#[derive(Clone, Copy)]
+struct At {
     window: Duration,
     elapsed: Duration,
+    worth: Worth,
+}
+
+/// One screen.
+struct Screen {
+    programs: Vec<(Row, Functions)>,
+    at: At,
     samples: u64,
     unknown: u64,
     cpus: usize,
@@ -75,20 +88,25 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(machine: &mut Machine, args: &TopArgs, places: &HashMap<Place, PlaceTold>) -> Self {
-        let window = machine.recent().0;
-        let all = Rows::of(machine, &Scope::default(), places);
+    fn of(
+        machine: &Machine,
+        recent: &[Moment],
+        at: At,
+        args: &TopArgs,
+        places: &HashMap<Place, PlaceTold>,
+    ) -> Self {
+        let all = Rows::of(machine, recent, &Scope::default(), places);
         let (samples, unknown) = (all.samples, all.unknown);
-        let mut sorted = |scope: &Scope, most: usize| -> Vec<Row> {
-            let mut rows = Rows::of(machine, scope, places).sorted(args.sort, true);
+        let sorted = |scope: &Scope, most: usize| -> Vec<Row> {
+            let mut rows = Rows::of(machine, recent, scope, places).sorted(args.sort, true);
             rows.retain(|row| row.now.samples > 0);
             rows.truncate(most);
             rows
         };
-        let mut functions = |runs: &Arc<Runs>| -> Vec<(Row, Vec<Row>)> {
+        let functions = |runs: &Arc<Runs>| -> Functions {
             let scope = Scope { program: Some(Arc::clone(runs)), function: None };
             let rows = sorted(&scope, FUNCTIONS);
-            let mut lines = |function: &Function| {
+            let lines = |function: &Function| {
                 let scope = Scope { function: Some(function.clone()), ..scope.clone() };
                 sorted(&scope, LINES)
             };
@@ -106,9 +124,7 @@ impl Screen {
             (row, below)
         };
         let programs = programs.into_iter().map(with_functions).collect();
-        let worth = Worth::of(machine, window);
-        let (elapsed, cpus, own) = (machine.elapsed(), machine.cpus(), machine.own_share());
-        Self { programs, worth, window, elapsed, samples, unknown, cpus, own }
+        Self { programs, at, samples, unknown, cpus: machine.cpus(), own: machine.own_share() }
     }
 
     fn text(&self, width: usize) -> String {
@@ -117,11 +133,11 @@ impl Screen {
         let cells = |row: &Row, indent: &str| {
             let (now, all) = (row.now, row.all);
             vec![
-                percent(now.waits, self.worth.now),
-                percent(now.samples, self.worth.now),
-                percent(now.kernel, self.worth.now),
-                percent(all.waits, self.worth.all),
-                percent(all.samples, self.worth.all),
+                percent(now.waits, self.at.worth.now),
+                percent(now.samples, self.at.worth.now),
+                percent(now.kernel, self.at.worth.now),
+                percent(all.waits, self.at.worth.all),
+                percent(all.samples, self.at.worth.all),
                 format!("{indent}{}", row.key.name()),
                 pid(row),
                 row.key.detail(),
@@ -130,17 +146,21 @@ impl Screen {
         for (program, functions) in &self.programs {
             table.push(cells(program, ""));
             for (function, lines) in functions {
+                if !is_worth_a_line(function.now.samples, program) {
+                    continue;
+                }
                 table.push(cells(function, "  "));
-                table.extend(lines.iter().filter(|line| line.now.waits > 0).map(|line| cells(line, "    ")));
+                let lines = lines.iter().filter(|line| is_worth_a_line(line.now.waits, program));
+                table.extend(lines.map(|line| cells(line, "    ")));
             }
         }
         format!(
             "the last {:.0} s: {} samples, {:.1}% of them in code without a name yet; {:.0} s in all; shares of what \
              {} had to give; gleaner itself {:.2}%\n{}\n",
-            self.window.as_secs_f64(),
+            self.at.window.as_secs_f64(),
             self.samples,
             100.0 * self.unknown as f64 / self.samples.max(1) as f64,
-            self.elapsed.as_secs_f64(),
+            self.at.elapsed.as_secs_f64(),
             crate::profile::cpus(self.cpus),
             100.0 * self.own,
             draw(&table, width)
@@ -152,7 +172,7 @@ impl Screen {
             let share = |samples: u64| share(samples, worth);
             json!({ "samples": sum.samples, "time": share(sum.samples), "waits": share(sum.waits), "in_kernel": share(sum.kernel) })
         };
-        let base = |row: &Row| json!({ "name": row.key.name(), "now": sum(row.now, self.worth.now), "since": sum(row.all, self.worth.all) });
+        let base = |row: &Row| json!({ "name": row.key.name(), "now": sum(row.now, self.at.worth.now), "since": sum(row.all, self.at.worth.all) });
         let line = |row: &Row| {
             let mut value = base(row);
             if let Key::Line(file, line) = &row.key {
@@ -170,7 +190,7 @@ impl Screen {
             value["lines"] = lines.iter().map(line).collect();
             value
         };
-        let program = |(row, functions): &(Row, Vec<(Row, Vec<Row>)>)| {
+        let program = |(row, functions): &(Row, Functions)| {
             let mut value = base(row);
             if let Key::Program(runs) = &row.key {
                 value["is_kernel_thread"] = json!(runs.is_kernel_thread);
@@ -184,8 +204,8 @@ impl Screen {
             value
         };
         json!({
-            "window_s": self.window.as_secs_f64(),
-            "elapsed_s": self.elapsed.as_secs_f64(),
+            "window_s": self.at.window.as_secs_f64(),
+            "elapsed_s": self.at.elapsed.as_secs_f64(),
             "cpus": self.cpus,
             "samples": self.samples,
             "without_name": self.unknown,
@@ -193,6 +213,12 @@ impl Screen {
             "programs": self.programs.iter().map(program).collect::<Vec<_>>(),
         })
     }
+}
+
+/// Whether this is enough of a program to be told.
+fn is_worth_a_line(samples: u64, program: &Row) -> bool {
+    const LEAST: f64 = 0.02;
+    samples > 0 && samples as f64 >= LEAST * program.now.samples as f64
 }
 
 /// A share of what all CPUs had to give.

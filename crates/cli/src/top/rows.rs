@@ -6,7 +6,7 @@ use crate::plain::escaped;
 use insight::PlaceTold;
 use insight::samples::{Counts, Place, Runs};
 use records::profile::Cgroup;
-use sampler::system::Machine;
+use sampler::system::{Machine, Moment};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,10 +95,14 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Sums up what a machine has sampled.
-    pub(super) fn of(machine: &mut Machine, scope: &Scope, told: &HashMap<Place, PlaceTold>) -> Self {
+    pub(super) fn of(
+        machine: &Machine,
+        recent: &[Moment],
+        scope: &Scope,
+        told: &HashMap<Place, PlaceTold>,
+    ) -> Self {
         let mut rows = Self::default();
-        let (_, moments) = machine.recent();
-        for moment in moments {
+        for moment in recent {
             let counts = Counts { user: u64::from(!moment.in_kernel), kernel: u64::from(moment.in_kernel) };
             rows.add(scope, told, &moment.runs, Some(moment.process), moment.place, counts, true);
         }

@@ -121,6 +121,7 @@ pub(super) fn run(
 }
 
 /// What is shown, and where the user is.
+#[expect(clippy::struct_excessive_bools, reason = "five switches that do not hang together")]
 struct View {
     scope: Scope,
     /// The code of the function is shown.
@@ -166,8 +167,9 @@ impl View {
         self.named = names.latest().cloned();
         let none = HashMap::new();
         let places = self.named.as_ref().map_or(&none, |named| &named.places);
-        let window = machine.recent().0;
-        let rows = Rows::of(machine, &self.scope, places);
+        let (window, recent) = machine.recent();
+        let recent = recent.to_vec();
+        let rows = Rows::of(machine, &recent, &self.scope, places);
         self.worth = Worth::of(machine, window);
         self.unknown = rows.unknown as f64 / rows.samples.max(1) as f64;
         self.rows = rows.sorted(self.sort, self.of_window);

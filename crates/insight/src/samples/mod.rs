@@ -37,4 +37,4 @@ pub use population::{Counts, Population, Row, Runs};
 pub use registers::Registers;
 pub use sites::SiteId;
 pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Tally};
-pub use unwind::{Calls, UnwindTables, Unwinder};
+pub use unwind::{Calls, CutOff, UnwindTables, Unwinder};

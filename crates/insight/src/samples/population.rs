@@ -102,12 +102,6 @@ impl Population {
         }
     }
 
-    /// The same processes, without a sample.
-    #[must_use]
-    pub fn without_samples(&self) -> Self {
-        Self { now: self.now.clone(), ..Self::default() }
-    }
-
     /// All rows. A process whose share of all samples is at least this has one of its own.
     pub fn rows(&self, least: f64) -> Vec<(Arc<Runs>, Row)> {
         let all = self.running.values().flatten().map(|(_, row)| row).chain(self.over.values());

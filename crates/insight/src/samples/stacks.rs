@@ -2,8 +2,8 @@
 //! the memory does not grow with the time of the run.
 
 use crate::samples::address_space::Place;
-use crate::samples::unwind::Calls;
-use std::collections::HashMap;
+use crate::samples::unwind::{Calls, CutOff};
+use std::collections::{BTreeMap, HashMap};
 
 /// A node of the tree; the root is the thread itself, in no function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,7 +47,7 @@ pub struct Stacks {
     /// Samples with a stack.
     pub samples: u64,
     /// Of those, without their outermost frames.
-    pub cut_off: u64,
+    pub cut_off: BTreeMap<CutOff, u64>,
     /// Samples with a stack that the kernel had no space for.
     pub lost: u64,
 }
@@ -64,7 +64,7 @@ impl Default for Stacks {
             ids: HashMap::new(),
             leaves: HashMap::new(),
             samples: 0,
-            cut_off: 0,
+            cut_off: BTreeMap::new(),
             lost: 0,
         }
     }
@@ -74,19 +74,21 @@ impl Stacks {
     /// Counts a sample of a process of this name.
     pub fn count(&mut self, program: &[u8], sampled: Place, in_kernel: bool, calls: &Calls) {
         self.samples += 1;
-        let mut whole = calls.whole;
+        let mut cut_off = calls.cut_off;
         let program = Frame::Program(self.program(program));
         let frames = calls.callers.iter().rev().map(|&place| Frame::Call(place));
         let mut caller = ROOT;
         for frame in [program].into_iter().chain(frames) {
             let Some(called) = self.called(caller, frame) else {
                 // Its innermost frames are left out: it counts where the tree ends.
-                whole = false;
+                cut_off = Some(CutOff::TooMany);
                 break;
             };
             caller = called;
         }
-        self.cut_off += u64::from(!whole);
+        if let Some(why) = cut_off {
+            *self.cut_off.entry(why).or_default() += 1;
+        }
         *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += 1;
     }
 
@@ -140,7 +142,8 @@ mod tests {
     }
 
     fn calls(offsets: &[u64], whole: bool) -> Calls {
-        Calls { callers: offsets.iter().copied().map(place).collect(), whole }
+        let cut_off = (!whole).then_some(CutOff::NotCopied);
+        Calls { callers: offsets.iter().copied().map(place).collect(), cut_off }
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         stacks.count(b"one", place(1), false, &calls(&[10, 20, 30], true));
         stacks.count(b"one", place(2), false, &calls(&[11, 20, 30], true));
         stacks.count(b"two", place(2), true, &calls(&[11], false));
-        assert_eq!((stacks.samples, stacks.cut_off), (4, 1));
+        assert_eq!((stacks.samples, &stacks.cut_off), (4, &BTreeMap::from([(CutOff::NotCopied, 1)])));
         let nodes: Vec<Node> = stacks.nodes().map(|(_, node)| node).collect();
         let node = |caller: u32, frame: Frame| Node { caller: NodeId(caller), frame };
         let call = |offset: u64| Frame::Call(place(offset));

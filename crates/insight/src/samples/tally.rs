@@ -208,7 +208,8 @@ impl Tally {
             ids: self.ids.clone(),
             processes: self.processes.iter().map(space).collect(),
             is_exact: self.is_exact,
-            population: self.population.as_ref().map(Population::without_samples),
+            // What runs where is asked anew: processes may have gone to another control group.
+            population: self.population.as_ref().map(|_| Population::default()),
             ..Self::default()
         }
     }

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod calls;
+pub(crate) mod change;
 mod code;
 mod lines;
 mod loads;

@@ -77,7 +77,9 @@ fn container(above: &[&str], part: &str) -> Option<String> {
         let Some(id) = name.strip_prefix(prefix) else { continue };
         // Of the last two, ids are names; beside a container there may be groups of its monitor.
         let has_names = matches!(manager, "lxc" | "machine");
-        if is_id(id) || has_names && !id.is_empty() && (manager == "lxc" || part.ends_with(".scope")) {
+        if is_id(id)
+            || has_names && !id.is_empty() && (manager == "lxc" || name.len() + ".scope".len() == part.len())
+        {
             return shown(manager, id);
         }
     }
@@ -177,8 +179,8 @@ fn look_below(directory: &Path, asked: &str, found: &mut Vec<PathBuf>, depth: us
 
 /// The path of a control group's directory, as processes' files have it.
 pub(super) fn path_of(directory: &Path) -> String {
-    let mounts = MOUNTS.iter().rev();
-    let below = mounts.filter_map(|mount| directory.strip_prefix(mount).ok()).next();
+    let mounts = MOUNTS.iter();
+    let below = mounts.rev().find_map(|mount| directory.strip_prefix(mount).ok());
     below.map_or_else(|| records::text_of(directory), |path| format!("/{}", records::text_of(path)))
 }
 

@@ -3,8 +3,8 @@
 //! ```text
 //! cgroups    the control groups of processes, and what these are called
 //! processes  what runs, and what comes and goes meanwhile
-//! opened     the files that are mapped, opened while their processes run
 //! kernel     functions of the kernel
+//! sampled    what was sampled, and the profile of it
 //! ```
 //!
 //! The profiler's own samples are left out; what it costs is told instead. So that this is little,
@@ -13,17 +13,18 @@
 
 mod cgroups;
 mod kernel;
-mod opened;
 mod processes;
+mod sampled;
 
-pub(crate) use self::opened::Opened;
+pub use self::sampled::Sampled;
 
 use self::kernel::InKernel;
 use self::processes::Processes;
+use self::sampled::own_cpu_time;
 use crate::calibrate::{calibrate_for, not_sharp};
 use crate::frequency;
 use crate::made_code;
-use crate::overhead::taken_s;
+use crate::opened::Opened;
 use crate::perf::event::{Event, events};
 use crate::perf::open::{Clock, Holds, cpus, highest_frequency_hz, now_ns, open_for_all};
 use crate::perf::ring::{RING_BYTES, Ring, STACK_RING_BYTES};
@@ -33,18 +34,17 @@ use crate::request::SampleError;
 use crate::target::{mappings_of, told_by};
 use image::elf::bytes::{u32_at, u64_at};
 use insight::CacheSizes;
-use insight::PlaceTold;
 use insight::probes::Latencies;
 use insight::samples::{Place, Population, Runs, Tally};
-use records::profile::{Backend, Calibration, Profile, ProfiledProgram, ProgramEnd, Sampling};
+use records::profile::Calibration;
 use records::run::Refused;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use units::{Estimate, Quantity, Unit};
+use units::Estimate;
 
 /// A profile of all processes that is asked for.
 #[derive(Clone, Debug)]
@@ -57,6 +57,8 @@ pub struct SystemRequest {
     pub budget: f64,
     /// Who calls what waits.
     pub stacks: bool,
+    /// CPU time that files may be read for, even where that is more than the budget.
+    pub reading: Duration,
     pub caches: CacheSizes,
     /// What a yield costs on this machine, if that is known.
     pub yield_cycles: Option<Estimate>,
@@ -84,7 +86,7 @@ pub struct Machine {
     recent: Option<(Duration, VecDeque<Moment>)>,
 }
 
-/// One sample of late.
+/// One of the last samples.
 #[derive(Clone, Debug)]
 pub struct Moment {
     at: Instant,
@@ -92,24 +94,6 @@ pub struct Moment {
     pub process: u32,
     pub place: Option<Place>,
     pub in_kernel: bool,
-}
-
-/// What was sampled between two times.
-pub struct Sampled {
-    tally: Tally,
-    maps: made_code::Maps,
-    opened: Opened,
-    in_kernel: InKernel,
-    clock: Clock,
-    calibration: Calibration,
-    cpus: usize,
-    cgroup: Option<String>,
-    refusals: Vec<Refused>,
-    elapsed: Duration,
-    own_samples: u64,
-    used_before: Duration,
-    /// The profiler's CPU time when it was taken; where nothing follows, what is made of it counts.
-    used: Option<Duration>,
 }
 
 /// Bytes of the stack that are copied at a sample.
@@ -121,6 +105,8 @@ const SAMPLES_A_STACK: u64 = 16;
 const LARGE_STACK_RING_BYTES: usize = 512 << 10;
 /// The calibration's CPU time is part of what profiling costs.
 const CALIBRATION: Duration = Duration::from_millis(60);
+/// While the ring of a CPU that went offline does not let its reader wait.
+const SHORT_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Beside the files of samples, descriptors are for events and records.
 const OTHER_FILES: u64 = 128;
 
@@ -219,7 +205,7 @@ impl Machine {
         self.recent = Some((time, VecDeque::new()));
     }
 
-    /// The samples of late, and for how long there have been any.
+    /// The last samples, and for how long there have been any.
     pub fn recent(&mut self) -> (Duration, &[Moment]) {
         let Some((time, moments)) = &mut self.recent else { return (Duration::ZERO, &[]) };
         let gone = moments.partition_point(|moment| moment.at.elapsed() > *time);
@@ -255,6 +241,11 @@ impl Machine {
             self.rings.iter().map(|ring| PollFd::from_borrowed_fd(ring.fd(), PollFlags::IN)).collect();
         // A signal ends it early, which is as good.
         let _ = poll(&mut waits, Some(&longest));
+        // The ring of a CPU that went offline is always ready: its reader must not spin.
+        let is_any = |flag: PollFlags| waits.iter().any(|fd| fd.revents().contains(flag));
+        if is_any(PollFlags::HUP) && !is_any(PollFlags::IN) {
+            let _ = poll(&mut [], Some(&SHORT_POLL));
+        }
         drop(waits);
         self.read();
     }
@@ -375,6 +366,10 @@ impl Machine {
         let maps = std::mem::replace(&mut self.recorder.maps, next_maps);
         let in_kernel = std::mem::take(&mut self.in_kernel);
         let sampled = Sampled { used: Some(own_cpu_time()), ..self.sampled(tally, maps, in_kernel) };
+        if let Some(opened) = &mut self.recorder.opened {
+            // A deleted file takes space on the disk for as long as it is open.
+            opened.keep(&sampled.tally.places.keys().map(|place| place.what).collect());
+        }
         self.processes.ask_again();
         self.own_samples = 0;
         (self.began, self.used_before) = (Instant::now(), own_cpu_time());
@@ -436,13 +431,13 @@ impl Machine {
 }
 
 /// Files and areas that are known at most, before they are asked anew.
-const MOST_MAPPED: usize = 200_000;
+const MOST_MAPPED: usize = 100_000;
 
 /// Where in the kernel samples fell; its functions are no places of a program.
 fn count_kernel(bytes: &[u8], own: u32, in_kernel: &mut InKernel) {
     const MODE: u16 = 7;
     const MODE_KERNEL: u16 = 1;
-    for record in in_order(bytes).into_iter().filter(|record| record.kind == kind::SAMPLE) {
+    for record in in_order(bytes).filter(|record| record.kind == kind::SAMPLE) {
         if record.misc & MODE == MODE_KERNEL
             && u32_at(record.body, 8) != Some(own)
             && let Some(ip) = u64_at(record.body, 0)
@@ -486,126 +481,4 @@ fn rings(clock: Clock, cgroup: Option<&OwnedFd>) -> Result<Vec<Ring>, SampleErro
         return Err(SampleError::NotAllowedForAll { why: records::plain(&last) });
     }
     Ok(rings)
-}
-
-fn own_cpu_time() -> Duration {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
-}
-
-impl Sampled {
-    /// Samples, the profiler's own left out.
-    pub fn samples(&self) -> u64 {
-        self.tally.samples
-    }
-
-    /// The profile of it.
-    pub fn profile(self, request: &SystemRequest) -> Profile {
-        self.profile_and_places(request).0
-    }
-
-    /// The same, with what stands at each place that was sampled.
-    pub fn profile_and_places(self, request: &SystemRequest) -> (Profile, HashMap<Place, PlaceTold>) {
-        let (modules, missing) = self.opened.modules(&self.tally);
-        let made_code = self.maps.names(&self.tally);
-        let mut refusals = self.refusals;
-        refusals.extend(made_code::refusal(&made_code, &self.tally));
-        refusals.extend(not_read(&missing));
-        refusals.extend((self.tally.lost > 0).then(|| Refused {
-            what: "samples".to_owned(),
-            why: format!("{} were lost, since the profiler was not given a CPU in time", self.tally.lost),
-            would_help: Some("a lower --frequency".to_owned()),
-        }));
-        let (samples, hz) = (self.tally.samples, self.clock.frequency_hz as f64);
-        // Each sample stands for the time since the one before: as many as come, give or take.
-        let seconds = |samples: f64| {
-            let off = 1.96 * samples.sqrt();
-            Estimate::new(samples / hz, (samples - off).max(0.0) / hz, (samples + off) / hz)
-        };
-        let cpu_time = seconds(samples as f64);
-        let capacity_s = self.cpus as f64 * self.elapsed.as_secs_f64();
-        let population = self.tally.population.as_ref();
-        let rows = population.map(|population| population.rows(0.0)).unwrap_or_default();
-        let program = ProfiledProgram {
-            command: Vec::new(),
-            pid: None,
-            perf_data: None,
-            ended: ProgramEnd::StillRunning,
-            processes: rows.iter().map(|(_, row)| row.processes).sum::<u64>() as usize,
-            threads: self.tally.sampled().map(|(_, process)| process.threads.len()).sum(),
-        };
-        let not_asked = || Quantity::unresolved("of all processes it is not asked");
-        let run = insight::Run {
-            program,
-            sampling: Sampling {
-                backend: Backend::Clock,
-                frequency: Quantity::claimed(hz, Unit::Hertz),
-                latency: None,
-                least_latency: Quantity::unresolved("samples of a clock show stall, not latency"),
-                samples,
-                lost: self.tally.lost,
-                sees_kernel: self.clock.with_kernel,
-                selected: None,
-                calibration: self.calibration.clone(),
-            },
-            elapsed: Quantity::measured(Estimate::exact(self.elapsed.as_secs_f64()), Unit::Seconds),
-            cpu_time: Quantity::measured(cpu_time, Unit::Seconds),
-            waited_for_cpu: not_asked(),
-            overhead: not_asked(),
-            overhead_beside: not_asked(),
-            refusals,
-            caches: request.caches,
-            yield_cycles: request.yield_cycles,
-            timing: None,
-            made_code,
-        };
-        let (mut profile, places) = insight::profile_and_places(run, &self.tally, &modules);
-        // All that was used until now, the profile itself included.
-        let used = self.used.unwrap_or_else(own_cpu_time).saturating_sub(self.used_before).as_secs_f64();
-        let of_capacity = |seconds: f64| seconds / capacity_s;
-        let own = Quantity::measured(Estimate::exact(of_capacity(used)), Unit::Ratio);
-        let taken = taken_s(&self.calibration, samples + self.own_samples, 0.0);
-        profile.summary.overhead = match taken {
-            Some(taken) => {
-                let with = |taken: f64| of_capacity(used + taken.max(0.0));
-                Quantity::modelled(
-                    Estimate::new(with(taken.value), with(taken.lo), with(taken.hi)),
-                    Unit::Ratio,
-                )
-            }
-            None => Quantity::unresolved("what a sample costs is not known"),
-        };
-        profile.summary.overhead_beside = own.clone();
-        if let Some(system) = &mut profile.system {
-            system.cpus = self.cpus;
-            system.cgroup = self.cgroup;
-            system.busy = Quantity::measured(
-                Estimate::new(
-                    cpu_time.value / capacity_s,
-                    cpu_time.lo / capacity_s,
-                    cpu_time.hi / capacity_s,
-                ),
-                Unit::Ratio,
-            );
-            system.own = own;
-            system.kernel = self.in_kernel.functions(samples);
-        }
-        (profile, places)
-    }
-}
-
-/// Files that samples are in and that were not read.
-fn not_read(missing: &[crate::files::Missing]) -> Option<Refused> {
-    const NAMED: usize = 3;
-    if missing.is_empty() {
-        return None;
-    }
-    let named = missing.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.why));
-    let more = missing.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(Refused {
-        what: "names in files".to_owned(),
-        why: format!("not read: {}{more}", named.collect::<Vec<_>>().join(", ")),
-        would_help: None,
-    })
 }

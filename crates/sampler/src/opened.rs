@@ -8,13 +8,13 @@
 //! numbers of their own.
 
 use crate::files::{self, Missing};
-use crate::partly::Partly;
+use crate::partly::{Partly, elf};
 use image::Image;
 use image::elf::bytes::{u16_at, u32_at, u64_at};
 use insight::ModuleFile;
 use insight::samples::{AddressSpace, Mapped, MappedId, Tally, UnwindTables};
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -26,17 +26,15 @@ use units::FileOffset;
 const REPLACED: &str = "another file has its name by now";
 const GONE: &str = "it was gone before it could be opened";
 const TOO_MANY: &str = "too many files are open already";
-const TOO_SMALL: &str = "few samples are in it";
+pub(crate) const TOO_DEAR: &str = "reading it takes more than --budget allows in this time";
 
 /// Ancestors that are asked for their root.
 const MOST_ANCESTORS: usize = 16;
 
-/// Files with fewer samples are left out where there are many: reading them is not worth their
-/// names.
-const LEAST_SAMPLES: u64 = 2;
-const FEW_FILES: usize = 32;
-/// All files together are no larger than this.
-const MOST_BYTES: u64 = 2 << 30;
+/// CPU time that a byte of a file takes: most of it is read, and its symbols are sorted.
+const SECONDS_A_BYTE: f64 = 3e-9;
+/// What any file takes beside that.
+const SECONDS_A_FILE: f64 = 1e-3;
 
 /// The files of all processes, by what is mapped.
 #[derive(Clone, Debug)]
@@ -57,6 +55,12 @@ impl Opened {
     /// Without any file.
     pub(crate) fn emptied(self) -> Self {
         Self::new(self.most)
+    }
+
+    /// Closes all but these files.
+    pub(crate) fn keep(&mut self, wanted: &HashSet<MappedId>) {
+        self.by_id.retain(|what, _| wanted.contains(what));
+        self.open = self.by_id.values().filter(|file| file.is_ok()).count();
     }
 
     /// Opens what a process maps, if it was not opened before.
@@ -86,8 +90,9 @@ impl Opened {
         Some(UnwindTables::of(&Image::parse(file.data()).ok()?))
     }
 
-    /// All that samples are in, read, those with most samples first; and what was not read.
-    pub(crate) fn modules(&self, tally: &Tally) -> (Vec<ModuleFile>, Vec<Missing>) {
+    /// What samples are in, read, as far as this CPU time allows, in seconds: first the files with
+    /// most samples for their size. And what was not read.
+    pub(crate) fn modules(&self, tally: &Tally, allowed_s: f64) -> (Vec<ModuleFile>, Vec<Missing>) {
         let mut samples: HashMap<u32, u64> = HashMap::new();
         for (place, counts) in &tally.places {
             *samples.entry(place.what.0).or_default() += counts.user + counts.kernel;
@@ -95,11 +100,14 @@ impl Opened {
         for place in tally.stacks.places() {
             samples.entry(place.what.0).or_default();
         }
-        let mut samples: Vec<(u32, u64)> = samples.into_iter().collect();
-        samples.sort_unstable_by_key(|&(what, count)| (std::cmp::Reverse(count), what));
-        let few = samples.len() <= FEW_FILES;
-        let (mut found, mut missing, mut bytes) = (Vec::new(), Vec::new(), 0);
-        for (what, count) in samples {
+        let cost_s = |what: u32| SECONDS_A_FILE + SECONDS_A_BYTE * self.bytes(MappedId(what)) as f64;
+        let mut wanted: Vec<(u32, u64, f64)> =
+            samples.into_iter().map(|(what, count)| (what, count, cost_s(what))).collect();
+        wanted.sort_unstable_by(|(a, x, x_costs), (b, y, y_costs)| {
+            (*y as f64 / y_costs).total_cmp(&(*x as f64 / x_costs)).then(a.cmp(b))
+        });
+        let (mut found, mut missing, mut taken_s) = (Vec::new(), Vec::new(), 0.0);
+        for (what, count, cost_s) in wanted {
             let mapped = &tally.mapped[what as usize];
             let path = records::text_of(files::path_of(mapped));
             if mapped.area.is_some() {
@@ -107,30 +115,35 @@ impl Opened {
             }
             let data = if mapped.name == files::VDSO {
                 files::bytes_of(mapped).ok_or(GONE)
-            } else if !few && count < LEAST_SAMPLES {
-                Err(TOO_SMALL)
+            } else if taken_s + cost_s > allowed_s {
+                Err(TOO_DEAR)
             } else {
-                self.read(MappedId(what), MOST_BYTES - bytes)
+                self.read(MappedId(what))
             };
             match data {
                 Ok(data) => {
-                    bytes += data.len() as u64;
-                    let debug = files::separate_debug(&data);
+                    taken_s += cost_s;
+                    let debug = crate::debug_files::of(&data);
                     found.push(ModuleFile { what, path, data, debug });
                 }
-                Err(why) if count > 0 && path.starts_with('/') => missing.push(Missing { path, why }),
+                Err(why) if count > 0 && path.starts_with('/') => {
+                    missing.push(Missing { path, why, samples: count });
+                }
                 Err(_) => {}
             }
         }
+        missing.sort_by_key(|file| std::cmp::Reverse(file.samples));
         (found, missing)
     }
 
-    fn read(&self, what: MappedId, most: u64) -> Result<Vec<u8>, &'static str> {
+    fn bytes(&self, what: MappedId) -> u64 {
+        let file = self.by_id.get(&what).and_then(|file| file.as_ref().ok());
+        file.and_then(|file| file.metadata().ok()).map_or(0, |about| about.len())
+    }
+
+    fn read(&self, what: MappedId) -> Result<Vec<u8>, &'static str> {
         let file = self.by_id.get(&what).ok_or(GONE)?.as_ref().map_err(|why| *why)?;
-        if file.metadata().map_or(0, |about| about.len()) > most {
-            return Err("all files together are too large");
-        }
-        files::elf(&path_to(file)).ok_or("it is no ELF file")
+        elf(&path_to(file)).ok_or("it is no ELF file")
     }
 
     fn find(
