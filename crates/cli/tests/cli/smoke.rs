@@ -9,12 +9,13 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "tour",
     "doctor",
     "measure",
     "probe",
     "profile",
+    "top",
     "speed",
     "run",
     "harvest",
@@ -118,6 +119,17 @@ fn speed_and_run() {
     assert!(told.starts_with("leave ./p as it is"), "{told}");
     let ran = cached(&["run", "--", "./p"]);
     assert_eq!((ran.status.code(), text(&ran.stdout)), (Some(7), "chased\n".to_owned()));
+}
+
+#[test]
+fn top() {
+    let place = place();
+    let output = gleaner(&place, &["top", "--batch", "-n", "1", "--interval", "500ms"]).output().unwrap();
+    match output.status.code() {
+        Some(0) => assert!(text(&output.stdout).contains("gleaner itself"), "{}", text(&output.stdout)),
+        Some(3) => assert!(text(&output.stderr).contains("CAP_PERFMON")),
+        _ => panic!("{}", text(&output.stderr)),
+    }
 }
 
 #[test]
