@@ -13,7 +13,7 @@
 # make deb       a package for Debian and Ubuntu, in target/packages
 # make test-packages  both, tried in a root of another release, and in an empty one (needs root)
 # make regenerate  rewrites generated files: schemas, help texts
-# make install   binary, man pages and completions below PREFIX (after make build, without cargo)
+# make install   binary, man pages, completions, systemd unit below PREFIX (after make build)
 # make uninstall  removes them again
 
 SHELL := /bin/bash
@@ -107,7 +107,8 @@ regenerate:
 # Installs what `make build` built, and builds nothing: root needs no toolchain, and leaves no files
 # of its own in target/.
 INSTALLED := bin/gleaner share/bash-completion/completions/gleaner share/zsh/site-functions/_gleaner \
-	share/fish/vendor_completions.d/gleaner.fish share/man/man1/gleaner.1 share/man/man1/gleaner-*.1
+	share/fish/vendor_completions.d/gleaner.fish share/man/man1/gleaner.1 share/man/man1/gleaner-*.1 \
+	lib/systemd/system/gleaner.service
 
 install:
 	@test -x $(TARGET)/release/gleaner || { \
@@ -121,7 +122,9 @@ install:
 	  install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 "$$made"/man/*.1 && \
 	  install -D -m 644 "$$made/gleaner.bash" $(DESTDIR)$(PREFIX)/share/bash-completion/completions/gleaner && \
 	  install -D -m 644 "$$made/_gleaner" $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_gleaner && \
-	  install -D -m 644 "$$made/gleaner.fish" $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gleaner.fish
+	  install -D -m 644 "$$made/gleaner.fish" $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/gleaner.fish && \
+	  sed 's|@PREFIX@|$(PREFIX)|' docs/systemd/gleaner.service >"$$made/gleaner.service" && \
+	  install -D -m 644 "$$made/gleaner.service" $(DESTDIR)$(PREFIX)/lib/systemd/system/gleaner.service
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED))

@@ -62,6 +62,8 @@ need clang++ clang "the rewriter's programs by clang" || true
 need ld.lld lld "link-time optimisation by clang" || true
 need csmith csmith "random programs" || true
 need /usr/include/csmith/csmith.h libcsmith-dev "random programs" || true
+need tmux tmux "gleaner top on a terminal" || true
+need debuginfod-find debuginfod "debug information from a server" || true
 need git git "leaving files that git ignores out of the tidy test" || true
 if need unshare util-linux "what happens on a full disk"; then
     unshare -m true 2>/dev/null || unshare -rm true 2>/dev/null ||

@@ -45,6 +45,7 @@ mod started;
 mod summary;
 mod threads;
 mod times;
+mod top;
 mod tour;
 mod twin;
 mod usage;
@@ -89,6 +90,7 @@ enum Verb {
     Measure(measure::MeasureArgs),
     Probe(probe::ProbeArgs),
     Profile(Box<profile::ProfileArgs>),
+    Top(top::TopArgs),
     Speed(speed::SpeedArgs),
     Run(started::RunArgs),
     Harvest(Box<harvest::HarvestArgs>),
@@ -114,6 +116,7 @@ fn run(cli: &Cli, console: &Console) -> anyhow::Result<Exit> {
         Verb::Measure(args) => measure::run(args, console),
         Verb::Probe(args) => probe::run(args, console),
         Verb::Profile(args) => profile::run(args, console),
+        Verb::Top(args) => top::run(args, console),
         Verb::Speed(args) => speed::run(args, console),
         Verb::Run(args) => started::run(args, console),
         Verb::Harvest(args) => harvest::run(args, console),

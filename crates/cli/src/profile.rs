@@ -1,11 +1,15 @@
 //! `gleaner profile`: which loads of a program stall, and on which data.
 
+mod every;
 mod file;
 mod latencies;
 mod stored;
 mod summary;
+mod system;
 mod traced;
 mod words;
+
+pub(crate) use self::system::cpus;
 
 use crate::console::Console;
 use crate::failure::{Exit, Refusal};
@@ -64,8 +68,9 @@ pub(crate) struct ProfileArgs {
     frequency: Option<u32>,
 
     /// Let profiling take at most this part of the program's time: a third of it for the samples,
-    /// whose cost on this machine is measured first
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = budget)]
+    /// whose cost on this machine is measured first; with --system, 1% of all CPUs' time unless it
+    /// is said otherwise
+    #[arg(long, value_name = "PERCENT", default_value = "3", default_value_if("system", "true", "1"), value_parser = budget)]
     budget: f64,
 
     /// Stop sampling after this time, for example 10s; the program runs on
@@ -82,6 +87,9 @@ pub(crate) struct ProfileArgs {
 
     #[command(flatten)]
     left_out: LeftOut,
+
+    #[command(flatten)]
+    system: system::SystemArgs,
 
     /// Then run the program again, with and without changes that the profile proposes and that need
     /// no source: huge pages, prefetches ahead of loads, cache lines of their own for what threads
@@ -109,7 +117,7 @@ pub(crate) struct ProfileArgs {
     output: Option<PathBuf>,
 
     /// The program, with its arguments
-    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data", "pprof", "otlp", "collapsed"], trailing_var_arg = true)]
+    #[arg(value_name = "CMD", required_unless_present_any = ["pid", "perf_data", "pprof", "otlp", "collapsed", "system"], trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -156,7 +164,8 @@ enum Backend {
 
 pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit> {
     let console = &console.with_output(args.output.as_deref());
-    if let Some(path) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+    let file = args.output.as_deref().filter(|path| path.as_os_str() != "-" && args.system.every.is_none());
+    if let Some(path) = file {
         save::check(path)?;
     }
     let window = match (args.from, args.to) {
@@ -184,6 +193,12 @@ pub(crate) fn run(args: &ProfileArgs, console: &Console) -> anyhow::Result<Exit>
     if let Some((format, path)) = args.stored.asked()? {
         let profile = args.stored.profile(format, path, !args.left_out.no_stacks)?;
         return written(args, console, &Document::now(profile));
+    }
+    if args.system.system {
+        return match args.system.every {
+            Some(every) => every::run(args, every, weights, console),
+            None => system::run(args, weights, console),
+        };
     }
     let request = Request {
         subject: match args.pid {
@@ -352,7 +367,7 @@ pub(crate) fn not_tried(error: &trials::TrialError) -> Refusal {
     Refusal::wrong_use(what, why)
 }
 
-fn refused(error: &SampleError) -> Refusal {
+pub(crate) fn refused(error: &SampleError) -> Refusal {
     let text = error.to_string();
     let (what, why) = text.split_once(": ").unwrap_or(("profile", &text));
     match error {
@@ -365,6 +380,11 @@ fn refused(error: &SampleError) -> Refusal {
         SampleError::NotAllowed { .. } => Refusal::not_possible_here(what, why).would_help(
             "start the program under the profiler, which then samples by signals; or sysctl kernel.perf_event_paranoid=2 or lower; in a container, a seccomp profile that lets perf_event_open through",
         ),
+        SampleError::NotAllowedForAll { .. } => Refusal::not_possible_here(what, why).would_help(
+            "root; or the capability CAP_PERFMON (with CAP_SYS_PTRACE to read the files of other users' processes): sudo setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep GLEANER; or sysctl kernel.perf_event_paranoid=-1; in a container, a seccomp profile that lets perf_event_open through",
+        ),
+        SampleError::NoCgroup { .. } => Refusal::wrong_use(what, why)
+            .would_help("a path below /sys/fs/cgroup, a unit as ssh.service, or the id of a container"),
         SampleError::NoHardware { .. } => Refusal::not_possible_here(what, why).would_help(
             "--backend clock; or perf mem record where it works, and --perf-data with its file",
         ),
@@ -376,7 +396,7 @@ fn refused(error: &SampleError) -> Refusal {
     }
 }
 
-fn budget(text: &str) -> Result<f64, String> {
+pub(crate) fn budget(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).parse() {
         Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent),
         _ => Err("a budget is 0.1% to 100%".to_owned()),

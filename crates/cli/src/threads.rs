@@ -12,3 +12,12 @@ pub(crate) fn shared<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let _here: Option<ThreadPool> = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().ok();
     work()
 }
+
+/// Runs this in one thread, whatever would be shared between several: slower, but without their
+/// waiting for one another, and on one CPU.
+pub(crate) fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if let Ok(pool) = ThreadPoolBuilder::new().num_threads(1).build() {
+        return pool.install(work);
+    }
+    work()
+}

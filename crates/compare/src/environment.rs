@@ -67,6 +67,9 @@ pub(crate) fn of_machine(header: &Header, machine: &Machine) -> Vec<Circumstance
 
 pub(crate) fn of_profile(header: &Header, profile: &Profile) -> Vec<Circumstance> {
     let mut all = vec![text("gleaner", &header.gleaner), text("program", profile.program.command.join(" "))];
+    if let Some(system) = &profile.system {
+        all.push(text("sampled", system.cgroup.as_deref().unwrap_or("all processes")));
+    }
     all.push(text("backend", format!("{:?}", profile.sampling.backend).to_lowercase()));
     all.push(text("kernel sampled", if profile.sampling.sees_kernel { "yes" } else { "no" }));
     let file = profile.program.perf_data.as_ref();

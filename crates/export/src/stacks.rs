@@ -134,6 +134,9 @@ pub(crate) fn file_name(path: &str) -> &str {
 /// The program in words, as its user typed it.
 pub(crate) fn command(profile: &Profile) -> String {
     let program = &profile.program;
+    if profile.system.is_some() {
+        return "all processes".to_owned();
+    }
     match (program.pid, &program.perf_data) {
         (_, Some(file)) => clean(&file.path),
         (Some(pid), None) if program.command.is_empty() => format!("process {pid}"),

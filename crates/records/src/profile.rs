@@ -11,17 +11,19 @@ mod load;
 mod object;
 mod sampling;
 mod script;
+mod system;
 mod trace;
 mod trial;
 
 pub use annotated::{AnnotatedFunction, AnnotatedInstruction};
-pub use calls::{CallFrame, CallNode, CallTree};
+pub use calls::{CallFrame, CallNode, CallTree, CutOffStacks};
 pub use finding::{Finding, FindingKind};
 pub use line::{LinePart, SharedLine, Sharing};
 pub use load::{Level, LevelShare, Pattern, StallingLoad};
 pub use object::{AllocationContext, AllocationSite, CodeAddress, MemoryObject, SourceCall};
 pub use sampling::{Backend, Calibration, LatencyKind, Sampling, Selected};
 pub use script::ScriptLine;
+pub use system::{Cgroup, CgroupShare, KernelFunction, ProgramShare, System};
 pub use trace::{BandwidthSlice, CacheModel, ModuleLeftOut, Trace, TracedInstruction, TracedLevels};
 pub use trial::{Trial, TrialOutcome};
 
@@ -61,6 +63,9 @@ pub struct Profile {
     /// The same program once more, with all of its accesses through a model of the caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// Whom the CPU time went to, if all processes of the machine were sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<System>,
     /// The code of the functions that took most time.
     #[serde(default)]
     pub code: Vec<AnnotatedFunction>,
@@ -261,6 +266,9 @@ pub struct FunctionShare {
     pub function: Option<String>,
     /// Address of its first byte in the ELF file (as `objdump` shows it), without load bias.
     pub address: u64,
+    /// The program that ran most of it, where all processes of the machine were sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Share of the CPU time.
     pub time: Quantity,
     /// Share of the CPU time in which the core waited for this function's loads.

@@ -4,6 +4,7 @@
 
 use crate::Named;
 use crate::parts::{Cell, Out, Table};
+use crate::profile::change;
 use crate::run::throughput;
 use crate::text::base;
 use records::AnyRecord;
@@ -37,9 +38,25 @@ pub(crate) fn part(records: &[Named]) -> Option<Out> {
         if kind == "run" {
             harvests(&of_kind, &mut out);
         }
+        if kind == "profile" {
+            changes(&of_kind, &mut out);
+        }
     }
     out.end_section();
     (!out.contents.is_empty()).then_some(out)
+}
+
+/// In which calls the last one differs from the first one, if both are of time.
+fn changes(of_kind: &[(usize, &Named)], out: &mut Out) {
+    let typed = |(_, named): &(usize, &Named)| {
+        Some((base(&named.name).to_owned(), named.record.body_as::<Profile>()?))
+    };
+    let ends = of_kind.first().and_then(typed).zip(of_kind.last().and_then(typed));
+    let Some(((first_name, first), (last_name, last))) = ends else { return };
+    if [&first, &last].iter().any(|profile| profile.sampling.backend.samples_accesses()) {
+        return;
+    }
+    change::graphs((&first_name, &first), (&last_name, &last), out);
 }
 
 /// Their throughput against latency in one figure.

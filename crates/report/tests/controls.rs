@@ -212,6 +212,34 @@ fn a_flame_graph_zooms_by_click_and_by_keys() {
 }
 
 #[test]
+fn a_flame_graph_finds_functions() {
+    let Some(mut browser) = opened() else { return };
+    let frames = format!("[...{FLAME}.querySelectorAll('.f')]");
+    let search = format!("{FLAME}.closest('figure').querySelector('input[type=search]')");
+    let marked = format!("{frames}.filter((f) => f.classList.contains('found')).length");
+    let told = format!("{FLAME}.closest('figure').querySelector('[role=status]').textContent");
+    let find = |browser: &mut Browser, text: &str| {
+        browser.value(&format!("{search}.value = {text:?}, {search}.dispatchEvent(new Event('input'))"));
+    };
+    let all = browser.value(&format!("{frames}.length")).as_u64().unwrap();
+    let root = browser.value(&format!(
+        "{frames}.map((f) => [f, +f.querySelector('rect').getAttribute('width')]).sort((a, b) => b[1] - a[1])[0][0]\
+         .querySelector('title').textContent.split(/[: ]/)[0].toUpperCase()"
+    ));
+    find(&mut browser, root.as_str().unwrap());
+    let found = browser.value(&marked).as_u64().unwrap();
+    assert!((1..=all).contains(&found), "{found} of {all}");
+    let says = browser.value(&told);
+    assert!(says.as_str().unwrap().starts_with(&format!("{found} frames, ")), "{says}");
+    find(&mut browser, "no such function");
+    assert_eq!(browser.value(&marked), 0);
+    assert_eq!(browser.value(&told), "0 frames, 0.0% of the samples");
+    find(&mut browser, "");
+    assert_eq!(browser.value(&told), "");
+    browser.check_quiet();
+}
+
+#[test]
 fn a_record_is_saved_from_its_page() {
     let Some(mut browser) = opened() else { return };
     let (name, bytes) = browser.saved("document.querySelector('#r2 a[download]')");

@@ -32,6 +32,11 @@ const SHARP: f64 = 0.9;
 /// Runs a chain of loads through a large area, by turns with the clock and without. Counts how many
 /// samples land exactly one instruction behind the load, and how much longer the loop takes.
 pub(crate) fn calibrate(clock: Clock) -> Calibration {
+    calibrate_for(clock, LASTS)
+}
+
+/// The same within this CPU time.
+pub(crate) fn calibrate_for(clock: Clock, lasts: Duration) -> Calibration {
     let unresolved = |why: &str| Calibration {
         one_behind: Quantity::unresolved(why),
         sample_cost: Quantity::unresolved(why),
@@ -63,7 +68,7 @@ pub(crate) fn calibrate(clock: Clock) -> Calibration {
     };
     let mut costs = Vec::new();
     let (began, spent) = (Instant::now(), thread_cpu_time());
-    while thread_cpu_time().saturating_sub(spent) < LASTS && began.elapsed() < LONGEST {
+    while thread_cpu_time().saturating_sub(spent) < lasts && began.elapsed() < LONGEST {
         let (without, with) = (stretch(false), stretch(true));
         costs.push((with - without) / (with * frequency_hz as f64));
     }

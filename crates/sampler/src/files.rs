@@ -1,6 +1,7 @@
 //! The files that processes had mapped, read for their code and their variables.
 
-use crate::partly::{LARGEST_BYTES, Partly};
+use crate::debug_files;
+use crate::partly::{Partly, elf};
 use crate::target::mappings_of;
 use image::Image;
 use image::elf::bytes::hex;
@@ -8,7 +9,6 @@ use insight::ModuleFile;
 use insight::samples::{Mapped, Tally, UnwindTables};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -62,6 +62,8 @@ impl BuildIds {
 pub(crate) struct Missing {
     pub path: String,
     pub why: &'static str,
+    /// Samples that are in it.
+    pub samples: u64,
 }
 
 /// All ELF files and the vDSO among what was mapped, that can still be read.
@@ -82,14 +84,11 @@ pub(crate) fn modules_with(tally: &Tally, build_ids: &BuildIds) -> (Vec<ModuleFi
                 } else {
                     "there is no such file"
                 };
-                missing.push(Missing { path: records::text_of(path_of(mapped)), why });
+                missing.push(Missing { path: records::text_of(path_of(mapped)), why, samples: 0 });
             }
             continue;
         };
-        let separate = Image::parse(&data)
-            .ok()
-            .and_then(|image| image::names::separate_debug_file(image.build_id()?))
-            .and_then(|path| elf(&path));
+        let separate = debug_files::of(&data);
         let path = records::text_of(path_of(mapped));
         found.push(ModuleFile { what: what as u32, path, data, debug: separate, told: BTreeMap::new() });
     }
@@ -108,7 +107,7 @@ pub(crate) fn unwind_tables_with(mapped: &Mapped, build_ids: &BuildIds) -> Optio
     Some(UnwindTables::of(&Image::parse(&data).ok()?))
 }
 
-fn path_of(mapped: &Mapped) -> &Path {
+pub(crate) fn path_of(mapped: &Mapped) -> &Path {
     Path::new(OsStr::from_bytes(&mapped.name))
 }
 
@@ -139,22 +138,6 @@ fn own_vdso() -> Option<Vec<u8>> {
     let mut data = vec![0; usize::try_from(vdso.bytes).ok()?];
     let memory = std::fs::File::open("/proc/self/mem").ok()?;
     memory.read_exact_at(&mut data, vdso.start).ok()?;
-    Some(data)
-}
-
-/// The bytes of an ELF file. Devices and pipes may be mapped, too: these are not read.
-pub(crate) fn elf(path: &Path) -> Option<Vec<u8>> {
-    let about = std::fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > LARGEST_BYTES {
-        return None;
-    }
-    let mut file = std::fs::File::open(path).ok()?;
-    let mut data = vec![0; 4];
-    file.read_exact(&mut data).ok()?;
-    if data != *b"\x7fELF" {
-        return None;
-    }
-    file.take(LARGEST_BYTES).read_to_end(&mut data).ok()?;
     Some(data)
 }
 

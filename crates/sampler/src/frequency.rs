@@ -24,6 +24,20 @@ pub(crate) fn within(budget: f64, calibration: &Calibration) -> u64 {
     round(wanted.clamp(LOWEST_HZ, HIGHEST_HZ)).min(highest_frequency_hz())
 }
 
+/// Of all processes of a machine: enough for shares of percents within seconds.
+const HIGHEST_FOR_ALL_HZ: u64 = 199;
+const LOWEST_FOR_ALL_HZ: u64 = 19;
+
+/// The same for all processes of a machine: a low rate, whose cost stays within that part of the
+/// budget, a share of what all CPUs have to give, even if none of them is ever idle.
+pub(crate) fn for_all(budget: f64, calibration: &Calibration) -> u64 {
+    let wanted = match calibration.sample_cost.estimate() {
+        Some(cost) if cost.hi > 0.0 => (budget * CLOCKS_PART / cost.hi) as u64,
+        _ => LOWEST_HZ,
+    };
+    round(wanted.clamp(LOWEST_FOR_ALL_HZ, HIGHEST_FOR_ALL_HZ + 1)).min(highest_frequency_hz())
+}
+
 /// Two digits: the third would change from run to run. Down, to stay within.
 fn round(frequency_hz: u64) -> u64 {
     let step = 10_u64.pow(frequency_hz.ilog10().saturating_sub(1));

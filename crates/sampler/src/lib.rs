@@ -15,7 +15,9 @@
 //! made_code    the maps of code that programs make while they run
 //! interpreted/ lines of scripts, beside the frames of the interpreter that runs them
 //! files        the files that were mapped, read
-//! partly       a large file, read in part while the program runs
+//! opened       the same of all processes of the machine, opened while these run
+//! debug_files  their separate debug information
+//! partly       a file, read whole, or in part while the program runs
 //! request      what to profile and how
 //! overhead     what that took from the program
 //! method/      what differs by what takes the samples
@@ -31,12 +33,14 @@
 mod allocations;
 mod calibrate;
 mod chain;
+mod debug_files;
 mod files;
 mod frequency;
 pub mod hardware;
 mod interpreted;
 mod made_code;
 mod method;
+mod opened;
 mod overhead;
 mod partly;
 mod perf;
@@ -48,6 +52,7 @@ pub mod session;
 mod signals;
 pub mod skid;
 pub mod stored;
+pub mod system;
 mod target;
 
 pub use request::{Backend, FindsOut, Output, Request, SampleError, Subject};

@@ -105,6 +105,17 @@ impl Maps {
         self.expect(process);
     }
 
+    /// For the same processes, without what is open.
+    pub(crate) fn of_the_same(&self) -> Self {
+        let mut next = Self::default();
+        for &process in
+            self.makers.keys().filter(|process| PathBuf::from(format!("/proc/{process}")).exists())
+        {
+            next.expect(process);
+        }
+        next
+    }
+
     /// Opens the maps that are there by now.
     pub(crate) fn look(&mut self) {
         for (&process, maker) in self.makers.iter_mut().filter(|(_, maker)| maker.map.is_none()) {

@@ -1,8 +1,9 @@
-//! A file read in part, while the program runs.
+//! Files read: in part, while the program runs, and whole.
 
 use image::Image;
 use image::elf::bytes::{u16_at, u64_at};
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use units::FileOffset;
@@ -73,6 +74,24 @@ impl Partly {
         let (from, to) = (usize::try_from(at).ok()?, usize::try_from(at.checked_add(size)?).ok()?);
         self.file.as_ref()?.read_exact_at(self.data.get_mut(from..to)?, at).ok()
     }
+}
+
+/// The bytes of an ELF file. Devices and pipes may be mapped, too: these are not read.
+pub(crate) fn elf(path: &Path) -> Option<Vec<u8>> {
+    let about = std::fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > LARGEST_BYTES {
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    // All of it at once: one that grows is copied again and again.
+    let mut data = Vec::with_capacity(usize::try_from(about.len()).ok()?.saturating_add(1));
+    data.resize(4, 0);
+    file.read_exact(&mut data).ok()?;
+    if data != *b"\x7fELF" {
+        return None;
+    }
+    file.take(LARGEST_BYTES).read_to_end(&mut data).ok()?;
+    Some(data)
 }
 
 #[cfg(test)]

@@ -9,11 +9,14 @@ use crate::allocations::region::Region;
 use crate::files::{self, BuildIds};
 use crate::interpreted::Interpreters;
 use crate::made_code::{self, Maps, Pages};
+use crate::opened::Opened;
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
 use crate::signals::reader::Reader;
-use insight::samples::{Area, Calls, Mapped, MappedId, Mapping, Place, Sample, Tally, Unwinder};
+use insight::samples::{
+    Area, Calls, CutOff, Mapped, MappedId, Mapping, Place, Population, Sample, Tally, Unwinder,
+};
 use units::{Avma, FileOffset};
 
 #[derive(Default)]
@@ -33,6 +36,8 @@ pub(crate) struct Recorder {
     interpreters: Interpreters,
     /// The code itself, where the processes run here.
     pub pages: Option<Pages>,
+    /// Where all processes of the machine are sampled: their files, opened while they ran.
+    pub opened: Option<Opened>,
 }
 
 impl Recorder {
@@ -40,6 +45,13 @@ impl Recorder {
     pub(crate) fn with_signals(mut self, signals: Reader) -> Self {
         self.signals = Some(signals);
         self
+    }
+
+    /// Of all processes of the machine, with their files.
+    pub(crate) fn of_all(opened: Opened) -> Self {
+        let mut recorder = Self { opened: Some(opened), ..Self::default() };
+        recorder.tally.population = Some(Population::default());
+        recorder
     }
 
     /// Counts samples of this part of the run only, by their clock.
@@ -197,8 +209,13 @@ impl Recorder {
         // What a recording was made of is not there any more.
         let runs_scripts =
             self.pages.is_some() && self.interpreters.runs_scripts(&self.tally, sample.process);
-        let (mapped, build_ids) = (&self.tally.mapped, &self.build_ids);
-        let tables = |what: MappedId| files::unwind_tables_with(&mapped[what.0 as usize], build_ids);
+        let (mapped, build_ids, opened) = (&self.tally.mapped, &self.build_ids, &mut self.opened);
+        let tables = |what: MappedId| match opened {
+            Some(opened) => {
+                opened.unwind_tables(what, &mapped[what.0 as usize], sample.process, &process.space)
+            }
+            None => files::unwind_tables_with(&mapped[what.0 as usize], build_ids),
+        };
         let calls = self.unwinder.calls(&registers, stack, &process.space, runs_scripts, tables);
         let mut scripts = Vec::new();
         if runs_scripts {
@@ -219,7 +236,8 @@ impl Recorder {
         // Each caller goes on behind its call.
         let inside = |at: &Avma| process.space.place(Avma(at.0.checked_sub(1)?));
         let found: Vec<_> = callers.iter().map_while(inside).collect();
-        let calls = Calls { whole: found.len() == callers.len(), callers: found, registers: Vec::new() };
+        let cut_off = (found.len() < callers.len()).then_some(CutOff::ByKernel);
+        let calls = Calls { callers: found, cut_off, registers: Vec::new() };
         self.tally.stacks.count(&process.name, place, sample.in_kernel, &calls);
     }
 

@@ -86,6 +86,10 @@ pub enum SampleError {
     TooManyFiles { pid: u32, threads: usize },
     #[error("perf_event_open: {why}")]
     NotAllowed { why: String },
+    #[error("--system: {why}")]
+    NotAllowedForAll { why: String },
+    #[error("{what}: {why}")]
+    NoCgroup { what: String, why: String },
     #[error("perf events: {why}")]
     NoRing { why: String },
     #[error("samples of loads: {why}")]

@@ -40,6 +40,9 @@ pub(super) fn text(profile: &Profile, top: usize, record: Option<&Path>, width: 
         return text;
     }
     text.push_str(&asked(profile));
+    if let Some(system) = &profile.system {
+        text.push_str(&super::system::text(system, top, width));
+    }
     text.push_str(&where_time_went(profile, width));
     text.push_str(&loads(profile, top, width));
     text.push_str(&callers(profile, top));
@@ -65,6 +68,9 @@ pub(super) fn refusals(profile: &Profile) -> String {
 }
 
 pub(super) fn head(profile: &Profile) -> String {
+    if let Some(system) = &profile.system {
+        return super::system::head(profile, system);
+    }
     let program = &profile.program;
     let what = match (program.pid, &program.perf_data) {
         (_, Some(file)) => file.path.clone(),
@@ -156,7 +162,10 @@ fn sampling(profile: &Profile) -> String {
     let mut text = format!("  {} samples {what}{frequency}; {behind}\n", sampling.samples);
     if let Some(cost) = profile.summary.overhead.estimate() {
         let range = percent(&Quantity::modelled(cost, units::Unit::Ratio));
-        let _ = writeln!(text, "  profiling took {range} of the program's CPU time");
+        text.push_str(&match &profile.system {
+            Some(system) => super::system::cost(system, &range),
+            None => format!("  profiling took {range} of the program's CPU time\n"),
+        });
     }
     text
 }
@@ -217,13 +226,21 @@ fn loads(profile: &Profile, top: usize, width: usize) -> String {
             latency(&load.latency),
             level(load),
             pattern(load).to_owned(),
-            function(load),
+            of_program(load.program.as_deref(), function(load)),
             format!("{:#x} {}", load.address, load.instruction),
             source(load),
             load.object.as_ref().map_or_else(|| "-".to_owned(), |name| data(profile, name)),
         ]);
     }
     format!("\n  loads that the core waited for\n{}", draw(&rows, width))
+}
+
+/// A function, with the program that runs it where there are several.
+fn of_program(program: Option<&str>, function: String) -> String {
+    match program {
+        Some(program) => format!("{program}: {function}"),
+        None => function,
+    }
 }
 
 fn latency(latency: &Quantity) -> String {
@@ -314,7 +331,13 @@ fn functions(profile: &Profile, top: usize, width: usize) -> String {
         rows.push(vec![
             percent(&function.time),
             or_dash(&function.stall),
-            function.function.as_deref().map_or(format!("{:#x}", function.address), |name| short(name, 60)),
+            of_program(
+                function.program.as_deref(),
+                function
+                    .function
+                    .as_deref()
+                    .map_or(format!("{:#x}", function.address), |name| short(name, 60)),
+            ),
             file_name(&function.module),
         ]);
     }
@@ -443,6 +466,9 @@ fn next(profile: &Profile, record: Option<&Path>) -> String {
     let share = |quantity: &Quantity| quantity.value().unwrap_or(0.0);
     if profile.sampling.samples < FEW {
         return "few samples: profile a longer run, or allow more of its time (--budget 10)".to_owned();
+    }
+    if let Some(system) = &profile.system {
+        return super::system::next(system);
     }
     let gained = profile.trials.iter().filter(|trial| trial.outcome == TrialOutcome::Faster);
     let faster = |trial: &&Trial| trial.faster.estimate().map_or(0.0, |times| times.lo);

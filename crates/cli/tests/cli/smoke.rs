@@ -15,6 +15,7 @@ const VERBS: [&str; 19] = [
     "measure",
     "probe",
     "profile",
+    "top",
     "speed",
     "run",
     "harvest",
@@ -119,6 +120,17 @@ fn speed_and_run() {
     assert!(told.starts_with("leave ./p as it is"), "{told}");
     let ran = cached(&["run", "--", "./p"]);
     assert_eq!((ran.status.code(), text(&ran.stdout)), (Some(7), "chased\n".to_owned()));
+}
+
+#[test]
+fn top() {
+    let place = place();
+    let output = gleaner(&place, &["top", "--batch", "-n", "1", "--interval", "500ms"]).output().unwrap();
+    match output.status.code() {
+        Some(0) => assert!(text(&output.stdout).contains("gleaner itself"), "{}", text(&output.stdout)),
+        Some(3) => assert!(text(&output.stderr).contains("CAP_PERFMON")),
+        _ => panic!("{}", text(&output.stderr)),
+    }
 }
 
 #[test]

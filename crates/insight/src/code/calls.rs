@@ -11,9 +11,10 @@ use crate::code::cause::Cause;
 use crate::code::made_code::MadeCode;
 use crate::code::source::{Frames, NamedFrame, Source};
 use crate::samples::address_space::{MappedId, Place};
-use crate::samples::stacks::{Frame, NodeId, ROOT, ScriptLine};
+use crate::samples::stacks::{Frame, NodeId, ROOT, ScriptLine, Stacks};
 use crate::samples::tally::{PlaceTally, Tally};
-use records::profile::{CallFrame, CallNode, CallTree};
+use crate::samples::unwind::CutOff;
+use records::profile::{CallFrame, CallNode, CallTree, CutOffStacks};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::Svma;
 
@@ -98,7 +99,8 @@ impl Calls {
         let callers = by_load.into_iter().map(|(load, chains)| (load, most_frequent(chains))).collect();
         let tree = CallTree {
             samples: stacks.samples,
-            cut_off: stacks.cut_off,
+            cut_off: stacks.cut_off.values().sum(),
+            cut_off_because: because(stacks),
             lost: stacks.lost,
             frames: tree.frames,
             nodes: tree.nodes,
@@ -117,6 +119,15 @@ impl Calls {
     pub(crate) fn callers(&self, what: u32, load: Svma) -> Option<&Callers> {
         self.callers.get(&(MappedId(what), load))
     }
+}
+
+/// Why stacks are known without their outermost frames, most frequent first.
+fn because(stacks: &Stacks) -> Vec<CutOffStacks> {
+    let told =
+        |(why, samples): (&CutOff, &u64)| CutOffStacks { why: why.word().to_owned(), samples: *samples };
+    let mut because: Vec<CutOffStacks> = stacks.cut_off.iter().map(told).collect();
+    because.sort_by_key(|told| std::cmp::Reverse(told.samples));
+    because
 }
 
 fn most_frequent(chains: HashMap<Vec<String>, u64>) -> Callers {
@@ -344,7 +355,7 @@ mod tests {
         // One stack, of the first program, in another file.
         let other = tally.id(Mapped { name: b"/lib/y".to_vec(), device: (8, 1), inode: 8, area: None });
         let elsewhere = Place { what: other, offset: FileOffset(0x900) };
-        let calls = crate::samples::unwind::Calls { callers: Vec::new(), whole: true, registers: Vec::new() };
+        let calls = crate::samples::unwind::Calls::default();
         tally.stacks.count(b"first", elsewhere, false, &calls);
         let sources = HashMap::new();
         let made = MadeCode::default();

@@ -102,7 +102,7 @@ fn in_unit(
                 offset,
                 address: waits,
                 is_store: matches!(cause, Cause::Store(_)),
-                pattern: by_code.get(&waits).map_or(Pattern::Unresolved, |code| code.pattern),
+                pattern: by_code.get(&waits).and_then(|code| code.pattern).unwrap_or(Pattern::Unresolved),
                 function: function.as_ref().or(named.as_ref()).map(|name| texts.shared(name)),
                 file: line.as_ref().map(|line| texts.shared(&line.file)),
                 line: line.map(|line| line.line),

@@ -151,6 +151,7 @@ impl MadeCode {
             module: module.to_owned(),
             function: Some(name.to_owned()),
             address: start,
+            program: None,
             time: measured_share(samples, all),
             stall: Quantity::unresolved("the bytes of this code are not known"),
             latency_share: Quantity::unresolved("samples of a clock show stall, not latency"),

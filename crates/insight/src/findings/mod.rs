@@ -8,6 +8,7 @@
 //! clock/    the figures of a run whose samples a clock took
 //! scripts   lines of scripts that wait
 //! hardware  the figures of a run whose samples are loads that the hardware chose
+//! system    whom the CPU time went to, where all processes were sampled
 //! profile   all of it: from what was counted to the record
 //! ```
 //!
@@ -20,6 +21,7 @@ pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod run;
 pub(crate) mod scripts;
+pub(crate) mod system;
 pub(crate) mod weights;
 
 /// Less than this share of the CPU time is no finding.

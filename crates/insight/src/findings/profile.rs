@@ -7,7 +7,9 @@ use crate::data::objects::{Objects, Variables};
 use crate::data::site_names::SiteNames;
 use crate::findings::record::record;
 use crate::findings::run::Run;
-use crate::findings::{clock, hardware};
+use crate::findings::system::PlaceTold;
+use crate::findings::{clock, hardware, system};
+use crate::samples::address_space::Place;
 use crate::samples::stacks::Frame;
 use crate::samples::tally::Tally;
 use image::Image;
@@ -18,15 +20,29 @@ use units::FileOffset;
 
 /// The profile of a run whose samples are accesses, be there any or not.
 pub fn accesses_profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
-    made_of(run, tally, files, true)
+    made_of(run, tally, files, true).0
 }
 
 /// The profile of a run: of accesses, if there are any.
 pub fn profile(run: Run, tally: &Tally, files: &[ModuleFile]) -> Profile {
-    made_of(run, tally, files, tally.accesses.any())
+    made_of(run, tally, files, tally.accesses.any()).0
 }
 
-fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> Profile {
+/// The same of all processes of a machine, with what stands at each place that was sampled.
+pub fn profile_and_places(
+    run: Run,
+    tally: &Tally,
+    files: &[ModuleFile],
+) -> (Profile, HashMap<Place, PlaceTold>) {
+    made_of(run, tally, files, false)
+}
+
+fn made_of(
+    run: Run,
+    tally: &Tally,
+    files: &[ModuleFile],
+    of_accesses: bool,
+) -> (Profile, HashMap<Place, PlaceTold>) {
     let images: Vec<Option<Image<'_>>> = files.iter().map(|file| Image::parse(&file.data).ok()).collect();
     let variables = files.iter().zip(&images).filter_map(|(file, image)| {
         let debug = file.debug.as_deref().and_then(|debug| Image::parse(debug).ok());
@@ -44,7 +60,11 @@ fn made_of(run: Run, tally: &Tally, files: &[ModuleFile], of_accesses: bool) -> 
         clock::figures(&run, tally, files, &sources, &objects, &calls)
     };
     let calls = calls.into_tree(&figures.computed);
-    record(run, figures, calls)
+    let computed = figures.computed.clone();
+    let mut profile = record(run, figures, calls);
+    let Some(population) = &tally.population else { return (profile, HashMap::new()) };
+    system::add(&mut profile, population, &sources, &computed);
+    (profile, system::places(population, &sources, &computed))
 }
 
 /// All files that something was sampled in, or that called it.

@@ -180,7 +180,7 @@ impl AccessTally {
 }
 
 /// All loads and stores that were sampled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Accesses {
     pub places: HashMap<Place, AccessTally>,
     /// Loads and stores in the kernel, which are counted nowhere else.

@@ -147,7 +147,7 @@ impl Process {
 }
 
 /// The allocations of all processes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Heaps {
     processes: HashMap<u32, Process>,
     /// Of processes that ended, what is known of their small allocations.

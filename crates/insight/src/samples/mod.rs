@@ -12,6 +12,7 @@
 //! heap           which allocation holds an address, at the time of a sample
 //! areas          memory that a process maps itself, by the call that mapped it
 //! makers         which sites made the small allocations around an address
+//! population     whom samples belong to, where all processes are sampled
 //! sites          the calls that led to allocations
 //! ```
 //!
@@ -23,6 +24,7 @@ pub(crate) mod address_space;
 pub(crate) mod areas;
 pub(crate) mod heap;
 pub(crate) mod makers;
+pub(crate) mod population;
 pub(crate) mod registers;
 pub(crate) mod saved;
 pub(crate) mod sites;
@@ -33,9 +35,10 @@ pub(crate) mod unwind;
 pub use accesses::{Access, AccessKind, Translation};
 pub use address_space::{AddressSpace, MappedId, Mapping, Place};
 pub use heap::Allocated;
+pub use population::{Counts, Population, Row, Runs};
 pub use registers::Registers;
 pub use saved::KnownRegisters;
 pub use sites::SiteId;
 pub use stacks::ScriptLine;
 pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Steady, Tally};
-pub use unwind::{Calls, UnwindTables, Unwinder};
+pub use unwind::{Calls, CutOff, UnwindTables, Unwinder};

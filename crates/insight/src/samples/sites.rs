@@ -33,7 +33,7 @@ pub struct Site {
 }
 
 /// All sites.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sites {
     all: Vec<Site>,
     ids: HashMap<Vec<Place>, SiteId>,

@@ -2,8 +2,8 @@
 //! the memory does not grow with the time of the run.
 
 use crate::samples::address_space::Place;
-use crate::samples::unwind::Calls;
-use std::collections::HashMap;
+use crate::samples::unwind::{Calls, CutOff};
+use std::collections::{BTreeMap, HashMap};
 
 /// A node of the tree; the root is the thread itself, in no function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +49,7 @@ pub struct Leaf {
 }
 
 /// All stacks that were sampled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stacks {
     /// The first one is the root, whose frame means nothing.
     nodes: Vec<Node>,
@@ -62,7 +62,7 @@ pub struct Stacks {
     /// Samples with a stack.
     pub samples: u64,
     /// Of those, without their outermost frames.
-    pub cut_off: u64,
+    pub cut_off: BTreeMap<CutOff, u64>,
     /// Samples with a stack that the kernel had no space for.
     pub lost: u64,
 }
@@ -81,7 +81,7 @@ impl Default for Stacks {
             ids: HashMap::new(),
             leaves: HashMap::new(),
             samples: 0,
-            cut_off: 0,
+            cut_off: BTreeMap::new(),
             lost: 0,
         }
     }
@@ -138,7 +138,7 @@ impl Stacks {
         samples: u64,
     ) {
         self.samples += samples;
-        let mut whole = calls.whole;
+        let mut cut_off = calls.cut_off;
         let program = Frame::Program(self.program(program));
         let script = |frame: usize| {
             let line = scripts.iter().find(|(number, _)| *number == frame);
@@ -153,12 +153,14 @@ impl Stacks {
         for frame in [program].into_iter().chain(frames) {
             let Some(called) = self.called(caller, frame) else {
                 // Its innermost frames are left out: it counts where the tree ends.
-                whole = false;
+                cut_off = Some(CutOff::TooMany);
                 break;
             };
             caller = called;
         }
-        self.cut_off += if whole { 0 } else { samples };
+        if let Some(why) = cut_off {
+            *self.cut_off.entry(why).or_default() += samples;
+        }
         *self.leaves.entry(Leaf { caller, place: sampled, in_kernel }).or_default() += samples;
     }
 
@@ -195,6 +197,15 @@ impl Stacks {
         Some(id)
     }
 
+    /// All places that were sampled or called what was sampled, some of them several times.
+    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let calls = self.nodes().filter_map(|(_, node)| match node.frame {
+            Frame::Call(place) => Some(place),
+            Frame::Program(_) | Frame::Script(_) => None,
+        });
+        self.leaves.keys().map(|leaf| leaf.place).chain(calls)
+    }
+
     /// All nodes but the root. Callers come before what they call.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, Node)> + '_ {
         self.nodes.iter().enumerate().skip(1).map(|(index, node)| (NodeId(index as u32), *node))
@@ -212,7 +223,8 @@ mod tests {
     }
 
     fn calls(offsets: &[u64], whole: bool) -> Calls {
-        Calls { callers: offsets.iter().copied().map(place).collect(), whole, registers: Vec::new() }
+        let cut_off = (!whole).then_some(CutOff::NotCopied);
+        Calls { callers: offsets.iter().copied().map(place).collect(), cut_off, registers: Vec::new() }
     }
 
     #[test]
@@ -222,7 +234,7 @@ mod tests {
         stacks.count(b"one", place(1), false, &calls(&[10, 20, 30], true));
         stacks.count(b"one", place(2), false, &calls(&[11, 20, 30], true));
         stacks.count(b"two", place(2), true, &calls(&[11], false));
-        assert_eq!((stacks.samples, stacks.cut_off), (4, 1));
+        assert_eq!((stacks.samples, &stacks.cut_off), (4, &BTreeMap::from([(CutOff::NotCopied, 1)])));
         let nodes: Vec<Node> = stacks.nodes().map(|(_, node)| node).collect();
         let node = |caller: u32, frame: Frame| Node { caller: NodeId(caller), frame };
         let call = |offset: u64| Frame::Call(place(offset));

@@ -5,6 +5,7 @@
 use crate::samples::accesses::{Access, Accesses, KeptAccess};
 use crate::samples::address_space::{AddressSpace, MappedId, Place};
 use crate::samples::heap::{AllNear, Heaps};
+use crate::samples::population::Population;
 use crate::samples::registers::Registers;
 use crate::samples::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
@@ -132,7 +133,7 @@ pub struct Process {
 }
 
 /// Everything that was sampled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tally {
     pub mapped: Vec<Mapped>,
     ids: HashMap<Mapped, MappedId>,
@@ -158,6 +159,8 @@ pub struct Tally {
     pub accesses: Accesses,
     /// Loads that were stopped, by their own place.
     pub probes: HashMap<Place, Vec<Probe>>,
+    /// Whom samples belong to, if all processes of the machine are sampled.
+    pub population: Option<Population>,
     kept: usize,
     random: Xorshift,
 }
@@ -192,6 +195,7 @@ impl Default for Tally {
             heaps: Heaps::default(),
             accesses: Accesses::default(),
             probes: HashMap::new(),
+            population: None,
             kept: 0,
             random: Xorshift::new(0x9e37_79b9_7f4a_7c15),
         }
@@ -212,6 +216,30 @@ impl Tally {
 
     pub fn mapped(&self, id: MappedId) -> &Mapped {
         &self.mapped[id.0 as usize]
+    }
+
+    /// The same files and processes, without a sample: for what comes next.
+    #[must_use]
+    pub fn without_samples(&self) -> Self {
+        let space = |(&id, process): (&u32, &Process)| {
+            (
+                id,
+                Process {
+                    name: process.name.clone(),
+                    space: process.space.clone(),
+                    threads: BTreeMap::new(),
+                },
+            )
+        };
+        Self {
+            mapped: self.mapped.clone(),
+            ids: self.ids.clone(),
+            processes: self.processes.iter().map(space).collect(),
+            is_exact: self.is_exact,
+            // What runs where is asked anew: processes may have gone to another control group.
+            population: self.population.as_ref().map(|_| Population::default()),
+            ..Self::default()
+        }
     }
 
     /// The processes that were sampled, with their ids.
@@ -265,7 +293,11 @@ impl Tally {
         self.in_kernel += u64::from(sample.in_kernel);
         let process = self.processes.entry(sample.process).or_default();
         *process.threads.entry(sample.thread).or_default() += 1;
-        let Some(place) = sample.ip.and_then(|ip| process.space.place(ip)) else {
+        let place = sample.ip.and_then(|ip| process.space.place(ip));
+        if let Some(population) = &mut self.population {
+            population.count(sample.process, place, sample.in_kernel);
+        }
+        let Some(place) = place else {
             self.nowhere += 1;
             return;
         };

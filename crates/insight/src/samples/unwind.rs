@@ -72,10 +72,41 @@ impl UnwindTables {
 pub struct Calls {
     /// Where each caller goes on, less one byte: inside its call instruction. The innermost first.
     pub callers: Vec<Place>,
-    /// The outermost frame was reached.
-    pub whole: bool,
+    /// Why the outermost frame was not reached; none if it was.
+    pub cut_off: Option<CutOff>,
     /// The registers of the frame that was sampled and of each caller, where they were asked for.
     pub registers: Vec<KnownRegisters>,
+}
+
+/// Why a stack is known without its outermost frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CutOff {
+    /// It goes on behind the bytes that were copied of it.
+    NotCopied,
+    /// The code of a file, or its frame pointers, do not tell where the caller is.
+    NoInformation,
+    /// What should be a return address is in no code: the frame before was not understood.
+    NoCode,
+    /// It has too many frames.
+    TooDeep,
+    /// There are too many different stacks.
+    TooMany,
+    /// The kernel told it so.
+    ByKernel,
+}
+
+impl CutOff {
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotCopied => "deeper than the bytes that are copied of a stack",
+            Self::NoInformation => "code on the way has no unwind information, and no frame pointer",
+            Self::NoCode => "a frame was not understood: its return address is in no code",
+            Self::TooDeep => "more frames than are followed",
+            Self::TooMany => "more different stacks than are kept",
+            Self::ByKernel => "the kernel followed them no further",
+        }
+    }
 }
 
 /// The unwinders of all files.
@@ -114,16 +145,17 @@ impl Unwinder {
         let mut state = unwind_registers(registers);
         let mut calls = Calls::default();
         let mut known: KnownRegisters = registers.general.map(Some);
+        let cut_off = |calls: Calls, why: CutOff| Calls { cut_off: Some(why), ..calls };
         let mut at = FrameAddress::from_instruction_pointer(registers.ip.0);
         loop {
             let looked_up = at.address_for_lookup();
             let place = space.place(Avma(looked_up));
             if at.is_return_address() {
                 // Whatever this is, it is no code: the frame before was not understood.
-                let Some(place) = place else { return calls };
+                let Some(place) = place else { return cut_off(calls, CutOff::NoCode) };
                 calls.callers.push(place);
                 if calls.callers.len() == MOST_FRAMES {
-                    return calls;
+                    return cut_off(calls, CutOff::TooDeep);
                 }
             }
             if with_registers {
@@ -145,7 +177,7 @@ impl Unwinder {
                     FrameAddress::InstructionPointer(_) => FrameAddress::from_instruction_pointer(stated),
                     FrameAddress::ReturnAddress(_) => {
                         let Some(stated) = FrameAddress::from_return_address(stated) else {
-                            return calls;
+                            return cut_off(calls, CutOff::NoCode);
                         };
                         stated
                     }
@@ -163,14 +195,21 @@ impl Unwinder {
             }
             match next.map(|next| next.and_then(FrameAddress::from_return_address)) {
                 Ok(Some(next)) => at = next,
-                Ok(None) => {
-                    calls.whole = true;
-                    return calls;
+                Ok(None) => return calls,
+                Err(framehop::Error::CouldNotReadStack(address)) if is_behind(address, bottom, stack) => {
+                    return cut_off(calls, CutOff::NotCopied);
                 }
-                Err(_) => return calls,
+                Err(_) => return cut_off(calls, CutOff::NoInformation),
             }
         }
     }
+}
+
+/// Whether an address is behind what was copied of a stack, and not far from it.
+fn is_behind(address: u64, bottom: u64, stack: &[u8]) -> bool {
+    const FAR: u64 = 8 << 20;
+    let copied = stack.len() as u64;
+    address.checked_sub(bottom).is_some_and(|into| into + 8 > copied && into < copied.saturating_add(FAR))
 }
 
 fn unwind_registers(registers: &Registers) -> UnwindRegsX86_64 {
@@ -241,13 +280,17 @@ mod tests {
         for length in 0..7 {
             let stack = [0, STACK + 32, CODE + 0x100, 0, STACK + 48, CODE + 0x200, 0];
             let found = calls(STACK + 8, &stack[..length]);
-            assert!(!found.whole && found.callers.len() <= 2, "{length}: {found:?}");
+            assert!(found.cut_off.is_some() && found.callers.len() <= 2, "{length}: {found:?}");
+            if length < 2 {
+                assert_eq!(found.cut_off, Some(CutOff::NotCopied), "{length}");
+            }
         }
         for rbp in [0, 1, STACK - 8, u64::MAX, u64::MAX - 7] {
             assert!(calls(rbp, &[u64::MAX; 4]).callers.len() <= 1, "{rbp:#x}");
         }
         // A return address at which nothing is mapped is no caller.
-        assert_eq!(calls(STACK, &[STACK + 16, 0x1234, 0, 0]).callers, []);
+        let lost = calls(STACK, &[STACK + 16, 0x1234, 0, 0]);
+        assert_eq!((lost.callers, lost.cut_off), (Vec::new(), Some(CutOff::NoCode)));
     }
 
     #[test]

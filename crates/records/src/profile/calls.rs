@@ -14,12 +14,23 @@ pub struct CallTree {
     /// Of those, without their outermost frames: their stacks are deeper than what is copied, or
     /// code on the way has no unwind information.
     pub cut_off: u64,
+    /// The same by their reasons, most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_off_because: Vec<CutOffStacks>,
     /// Samples that were lost.
     pub lost: u64,
     /// What nodes stand for.
     pub frames: Vec<CallFrame>,
     /// A caller comes before what it calls.
     pub nodes: Vec<CallNode>,
+}
+
+/// Samples whose stacks are known without their outermost frames.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CutOffStacks {
+    pub why: String,
+    pub samples: u64,
 }
 
 /// A function, or a line of it.

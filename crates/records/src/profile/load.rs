@@ -25,6 +25,9 @@ pub struct StallingLoad {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     pub instruction: String,
+    /// The program that waited most for it, where all processes of the machine were sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Share of the CPU time in which the core waited for it.
     pub stall: Quantity,
     pub samples: u64,

@@ -17,6 +17,48 @@ pub(crate) struct Frame {
     /// Samples of its own and of all it calls.
     pub(crate) weight: u64,
     pub(crate) calls: Vec<usize>,
+    /// Against another profile; then it has the colour of that.
+    pub(crate) change: Option<Change>,
+}
+
+/// How a share of samples changed, in percent points.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) points: f64,
+    /// Half of its 95% interval.
+    pub(crate) off: f64,
+}
+
+impl Change {
+    /// From a part of all samples to another one.
+    pub(crate) fn between((before, of_before): (u64, u64), (now, of_now): (u64, u64)) -> Self {
+        // As if one sample more had been the other way: of none and of all, too, something is open.
+        let share = |part: u64, all: u64| {
+            let all = all.max(1) as f64;
+            let (share, likely) = (part as f64 / all, (part as f64 + 1.0) / (all + 2.0));
+            (share, likely * (1.0 - likely).max(0.0) / all)
+        };
+        let ((a, a_varies), (b, b_varies)) = (share(before, of_before), share(now, of_now));
+        Self { points: 100.0 * (b - a), off: 196.0 * (a_varies + b_varies).sqrt() }
+    }
+
+    pub(crate) fn is_beyond_chance(self) -> bool {
+        self.points.abs() > self.off
+    }
+
+    /// The class of its colour: three that grow, three that shrink, and none.
+    fn class(self) -> String {
+        let step = match self.points.abs() {
+            points if points < 1.0 => 1,
+            points if points < 5.0 => 2,
+            _ => 3,
+        };
+        match self.is_beyond_chance() {
+            false => "e".to_owned(),
+            true if self.points > 0.0 => format!("g{step}"),
+            true => format!("l{step}"),
+        }
+    }
 }
 
 /// A graph of these frames, and the number of frames too narrow or too deep to draw.
@@ -51,10 +93,12 @@ pub(crate) fn flame(title: &str, unit: &str, frames: &[Frame], roots: &[usize]) 
         } else {
             String::new()
         };
+        let class = frame.change.map_or_else(|| format!("f{}", colour(&frame.name)), Change::class);
+        let change =
+            frame.change.map_or_else(String::new, |change| format!(", {:+.1} points", change.points));
         inside.push_str(&format!(
-            "<g class=\"f f{}\"><title>{}: {share}% ({} {unit})</title><rect x=\"{x:.1}\" y=\"{y:.0}\" \
+            "<g class=\"f {class}\"><title>{}: {share}% ({} {unit}){change}</title><rect x=\"{x:.1}\" y=\"{y:.0}\" \
              width=\"{:.1}\" height=\"{}\"/>{text}</g>",
-            colour(&frame.name),
             escape(&cut(&frame.name, 300)),
             frame.weight,
             (wide - 0.6).max(0.4),
@@ -88,7 +132,7 @@ mod tests {
 
     #[test]
     fn narrow_frames_are_counted_not_drawn() {
-        let frame = |name: &str, weight, calls| Frame { name: name.to_owned(), weight, calls };
+        let frame = |name: &str, weight, calls| Frame { name: name.to_owned(), weight, calls, change: None };
         let frames =
             [frame("main", 10_000, vec![1, 2]), frame("<wide>", 9_999, vec![]), frame("narrow", 1, vec![])];
         let (svg, left_out) = flame("t", "samples", &frames, &[0]);

@@ -34,7 +34,7 @@ pub(crate) fn page(
          <meta name=\"color-scheme\" content=\"light dark\"/><meta name=\"referrer\" content=\"no-referrer\"/>\
          <title>Gleaner report: {}</title><style>{STYLE}</style></head>\n<body>\n",
         hash(STYLE),
-        hash(SCRIPT),
+        hash(&script()),
         escape(&title)
     );
     out.push_str("<a class=\"skip\" href=\"#main\">To the figures</a><header><h1>Gleaner report</h1>");
@@ -103,7 +103,7 @@ pub(crate) fn page(
     for (n, named) in records.iter().enumerate() {
         out.push_str(&embed::block(named, n + 1));
     }
-    out.push_str(&format!("<script>{SCRIPT}</script>\n</body></html>\n"));
+    out.push_str(&format!("<script>{}</script>\n</body></html>\n", script()));
     out
 }
 
@@ -146,6 +146,12 @@ fn heading(named: &Named) -> String {
         other => other,
     };
     format!("{}: <bdi>{}</bdi>", escape(kind), escape(base(&named.name)))
+}
+
+/// The script without its comments and indentation: it is in every page.
+fn script() -> String {
+    let lines = SCRIPT.lines().map(str::trim_start).filter(|line| !line.starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A figure as a file of its own.

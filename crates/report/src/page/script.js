@@ -245,7 +245,8 @@ for (const svg of $('svg.flame')) {
     const rect = g.querySelector('rect');
     g.setAttribute('tabindex', '-1');
     return { g, rect, x: +rect.getAttribute('x'), w: +rect.getAttribute('width'), y: +rect.getAttribute('y'),
-      name: g.querySelector('title').textContent.replace(/: [\d.]+% \(\d+ \w+\)$/, '') };
+      x0: +rect.getAttribute('x'), w0: +rect.getAttribute('width') + 0.6,
+      name: g.querySelector('title').textContent.replace(/: [\d.]+% \(\d+ \w+\)(, [-+][\d.]+ points)?$/, '') };
   });
   const zoom = (to) => {
     const whole = !to || to.w > 990;
@@ -281,7 +282,23 @@ for (const svg of $('svg.flame')) {
     });
   });
   const bar = make('div', { class: 'buttons' });
-  bar.append(button('Whole graph', () => zoom()));
+  // What is found is marked, and told with its share: a frame below another one counts once.
+  const told = make('span', { role: 'status' });
+  const search = make('input', { type: 'search', placeholder: 'Find functions', 'aria-label': 'Find functions' });
+  search.addEventListener('input', () => {
+    const text = search.value.toLowerCase(), outer = [];
+    let count = 0;
+    for (const f of frames) {
+      const found = text !== '' && f.name.toLowerCase().includes(text);
+      f.g.classList.toggle('found', found);
+      if (!found) continue;
+      count++;
+      if (!outer.some((o) => f.x0 >= o.x0 - 0.05 && f.x0 + f.w0 <= o.x0 + o.w0 + 0.05)) outer.push(f);
+    }
+    const share = outer.reduce((sum, f) => sum + f.w0, 0) / 10;
+    told.textContent = text ? `${count} frames, ${share.toFixed(1)}% of the samples` : '';
+  });
+  bar.append(button('Whole graph', () => zoom()), search, told);
   svg.closest('figure').querySelector('.scroll').before(bar);
 }
 })();

@@ -2,8 +2,8 @@
 
 use crate::figure::flame::{Frame, flame};
 use crate::parts::{Cell, Figure, Out, Table};
-use crate::text::{base, name, number};
-use records::profile::{CallNode, CallTree, Profile};
+use crate::text::{base, escape, name, number};
+use records::profile::{CallNode, CallTree, CutOffStacks, Profile};
 use std::collections::BTreeMap;
 
 pub(super) fn flames(profile: &Profile, out: &mut Out) {
@@ -13,12 +13,7 @@ pub(super) fn flames(profile: &Profile, out: &mut Out) {
         out.missing("No stacks were sampled, so callers are not known.");
         return;
     }
-    let sound = calls
-        .nodes
-        .iter()
-        .enumerate()
-        .all(|(n, node)| node.frame < calls.frames.len() && node.caller.is_none_or(|caller| caller < n));
-    if !sound {
+    if !is_sound(calls) {
         out.missing("The tree of calls is damaged: a node names a caller or a frame that is not there.");
         return;
     }
@@ -27,14 +22,35 @@ pub(super) fn flames(profile: &Profile, out: &mut Out) {
          without their outermost frames.",
         calls.samples, calls.cut_off
     ));
+    if !calls.cut_off_because.is_empty() {
+        let told = |one: &CutOffStacks| format!("{}: {} samples", escape(&one.why), one.samples);
+        out.list(&calls.cut_off_because.iter().map(told).collect::<Vec<_>>());
+    }
+    if calls.lost > 0 {
+        out.missing(&format!("{} samples with a stack were lost.", calls.lost));
+    }
     let stall = "waiting for loads";
     graph(calls, |node| node.stall, "flame-stall", &format!("Flame graph of the time spent {stall}"), out);
     graph(calls, |node| node.samples, "flame-time", "Flame graph of the CPU time", out);
 }
 
-fn graph(calls: &CallTree, of: impl Fn(&CallNode) -> u64, id: &'static str, title: &str, out: &mut Out) {
+/// The tree with lines of one function as called by one frame put together.
+pub(crate) struct Merged {
+    pub frames: Vec<Frame>,
+    pub roots: Vec<usize>,
+    /// Samples of each frame itself, not of what it calls.
+    pub own: Vec<u64>,
+}
+
+/// Whether all nodes name frames and callers that are there.
+pub(crate) fn is_sound(calls: &CallTree) -> bool {
+    let mut nodes = calls.nodes.iter().enumerate();
+    nodes.all(|(n, node)| node.frame < calls.frames.len() && node.caller.is_none_or(|caller| caller < n))
+}
+
+/// Of a tree that is sound.
+pub(crate) fn merged(calls: &CallTree, of: impl Fn(&CallNode) -> u64) -> Merged {
     let mut frames: Vec<Frame> = Vec::with_capacity(calls.nodes.len());
-    // Lines of one function as called by one frame are one frame here.
     let mut known: BTreeMap<(Option<usize>, String), usize> = BTreeMap::new();
     let mut of_node = Vec::with_capacity(calls.nodes.len());
     let (mut roots, mut own) = (Vec::new(), Vec::new());
@@ -64,9 +80,14 @@ fn graph(calls: &CallTree, of: impl Fn(&CallNode) -> u64, id: &'static str, titl
         frames[index].weight =
             frames[index].calls.iter().fold(own[index], |sum, c| sum.saturating_add(frames[*c].weight));
     }
+    Merged { frames, roots, own }
+}
+
+fn graph(calls: &CallTree, of: impl Fn(&CallNode) -> u64, id: &'static str, title: &str, out: &mut Out) {
+    let Merged { frames, roots, own } = merged(calls, of);
     let (svg, left_out) = flame(title, "samples", &frames, &roots);
     if svg.is_empty() {
-        out.missing(&format!("{}: no sample of this kind has a stack.", crate::text::escape(title)));
+        out.missing(&format!("{}: no sample of this kind has a stack.", escape(title)));
         return;
     }
     let total = own.iter().fold(0, |sum: u64, samples| sum.saturating_add(*samples));

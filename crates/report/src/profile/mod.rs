@@ -3,10 +3,12 @@
 
 mod accesses;
 mod calls;
+pub(crate) mod change;
 mod code;
 mod lines;
 mod loads;
 mod summary;
+mod system;
 mod trace;
 mod trials;
 
@@ -29,6 +31,7 @@ pub(crate) fn sections(profile: &Profile, out: &mut Out) {
         summary::sampling(profile, out);
         return;
     }
+    system::sections(profile, out);
     summary::time(profile, out);
     loads::loads(profile, out);
     lines::lines(profile, out);

@@ -14,7 +14,9 @@ pub(super) fn findings(profile: &Profile, out: &mut Out) {
     let summary = &profile.summary;
     let bound = summary.memory_bound.value();
     let class = if bound.is_some_and(|b| b > 0.3) { "noisy" } else { "quiet" };
-    let command = if profile.program.command.is_empty() {
+    let command = if profile.system.is_some() {
+        "all processes of the machine".to_owned()
+    } else if profile.program.command.is_empty() {
         profile.program.pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"))
     } else {
         profile.program.command.join(" ")

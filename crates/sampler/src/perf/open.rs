@@ -45,6 +45,7 @@ const DISABLED: u64 = 1;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const EXCLUDE_IDLE: u64 = 1 << 7;
 const MMAP: u64 = 1 << 8;
 const COMM: u64 = 1 << 9;
 const FREQUENCY: u64 = 1 << 10;
@@ -69,6 +70,9 @@ const REGISTERS: u64 = 0x1ff | 0xff << 16;
 /// Arguments of `perf_event_open`.
 const NO_GROUP: i32 = -1;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
+/// In place of a thread stands the descriptor of a control group's directory.
+const OF_CGROUP: u64 = 1 << 2;
+const ALL_PROCESSES: u32 = u32::MAX;
 
 /// What to sample.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +139,23 @@ impl AccessEvent {
 
 /// Opens the event for a thread on one CPU. Threads and processes that it makes are sampled too.
 pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
-    let mut flags = INHERIT | EXCLUDE_HYPERVISOR | FREQUENCY | WATERMARK | SAMPLE_ID_ALL | USE_CLOCKID;
+    open_event(&attributes(clock, INHERIT), thread, cpu as i32)
+}
+
+/// Opens the event for all threads of a CPU, or for those of a control group, by its directory.
+/// Idle time is left out. Of what processes map, only code is told: of data there is too much.
+pub(crate) fn open_for_all(clock: Clock, cpu: u32, cgroup: Option<&OwnedFd>) -> io::Result<OwnedFd> {
+    let mut attributes = attributes(clock, EXCLUDE_IDLE);
+    attributes.flags &= !MMAP_DATA;
+    match cgroup {
+        None => open_event(&attributes, ALL_PROCESSES, cpu as i32),
+        Some(group) => open_event_with(&attributes, group.as_raw_fd() as u32, cpu as i32, OF_CGROUP),
+    }
+}
+
+/// The attributes of this clock's event.
+fn attributes(clock: Clock, whose: u64) -> Attributes {
+    let mut flags = whose | EXCLUDE_HYPERVISOR | FREQUENCY | WATERMARK | SAMPLE_ID_ALL | USE_CLOCKID;
     let mut sample_type = SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_REGS_USER;
     let mut stack_bytes = 0;
     match clock.holds {
@@ -143,7 +163,7 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
         Holds::Accesses(event) => {
             flags |= MMAP | COMM | TASK | MMAP_DATA | MMAP2 | COMM_EXEC | EXCLUDE_KERNEL_CALLS;
             flags |= event.precise << PRECISE_BITS;
-            let attributes = Attributes {
+            return Attributes {
                 kind: event.kind,
                 config: event.config[0],
                 config1: event.config[1],
@@ -152,21 +172,19 @@ pub(crate) fn open(clock: Clock, thread: u32, cpu: u32) -> io::Result<OwnedFd> {
                 sample_regs_user: 0,
                 ..clock.attributes(flags)
             };
-            return open_event(&attributes, thread, cpu as i32);
         }
         Holds::Stacks(bytes) => {
             sample_type |= SAMPLE_STACK_USER;
             stack_bytes = bytes;
         }
     }
-    let attributes = Attributes {
+    Attributes {
         kind: TYPE_SOFTWARE,
         config: COUNT_SW_CPU_CLOCK,
         sample_type,
         sample_stack_user: stack_bytes,
         ..clock.attributes(flags)
-    };
-    open_event(&attributes, thread, cpu as i32)
+    }
 }
 
 /// Stops a thread this number of times before it executes the instruction at an address, with the
@@ -194,6 +212,10 @@ pub(crate) fn open_breakpoint(thread: u32, address: u64, times: u32) -> io::Resu
 }
 
 fn open_event(attributes: &Attributes, thread: u32, cpu: i32) -> io::Result<OwnedFd> {
+    open_event_with(attributes, thread, cpu, 0)
+}
+
+fn open_event_with(attributes: &Attributes, thread: u32, cpu: i32, flags: u64) -> io::Result<OwnedFd> {
     // SAFETY: the attributes are a whole `perf_event_attr` of the size that they state, and live
     // until the call is over.
     let fd = unsafe {
@@ -203,7 +225,7 @@ fn open_event(attributes: &Attributes, thread: u32, cpu: i32) -> io::Result<Owne
             thread as libc::pid_t,
             cpu,
             NO_GROUP,
-            CLOSE_ON_EXEC,
+            CLOSE_ON_EXEC | flags,
         )
     };
     if fd < 0 {

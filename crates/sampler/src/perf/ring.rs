@@ -33,6 +33,11 @@ impl Ring {
             Holds::Registers | Holds::Accesses(_) => RING_BYTES,
             Holds::Stacks(_) => STACK_RING_BYTES,
         };
+        Self::of_size(event, holds, data_bytes)
+    }
+
+    /// The same with this much space for what the event tells.
+    pub(crate) fn of_size(event: OwnedFd, holds: Holds, data_bytes: usize) -> io::Result<Self> {
         assert!(data_bytes.is_power_of_two() && data_bytes >= PAGE_BYTES, "{data_bytes}");
         // SAFETY: a new mapping of a descriptor that we own, wherever the kernel likes.
         let at = unsafe {

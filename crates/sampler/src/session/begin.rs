@@ -66,7 +66,7 @@ pub(crate) fn begin(
 }
 
 /// Each thread takes a descriptor for each CPU: as many as may be had are allowed.
-fn allow_all_files() {
+pub(crate) fn allow_all_files() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let most = rustix::process::Rlimit { current: limit.maximum, ..limit };
     // Where that is refused, opening tells.

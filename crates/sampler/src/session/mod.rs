@@ -10,6 +10,8 @@ mod begin;
 mod set_id;
 mod watch;
 
+pub(crate) use self::begin::allow_all_files;
+
 use self::begin::{Watched, begin};
 use self::watch::watch;
 use crate::allocations::left_out;

@@ -3,7 +3,7 @@
 
 use super::decoded::Module;
 use super::unpacked::unpacked;
-use crate::files::elf;
+use crate::partly::elf;
 use image::Image;
 use image::elf::bytes::{hex, u32_at};
 use std::path::{Path, PathBuf};

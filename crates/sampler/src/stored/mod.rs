@@ -135,6 +135,7 @@ fn program(decoded: &Decoded, request: &StoredRequest<'_>) -> ProfiledProgram {
         // Neither is told: samples of all of them are put together.
         processes: 0,
         threads: 0,
+        asked: Vec::new(),
     }
 }
 

@@ -74,7 +74,7 @@ impl Placed {
         let program = program(decoded);
         let process = placed.tally.processes.entry(PROCESS).or_default();
         process.name.clone_from(&program);
-        let area = Area { process: PROCESS, start: 0, bytes: u64::MAX };
+        let area = Area { process: PROCESS, start: 0, bytes: u64::MAX, version: 0 };
         let named = Mapped { name: b"[named]".to_vec(), device: (0, 0), inode: 0, area: Some(area) };
         let named = placed.tally.id(named);
         let by_module = placed.binaries(decoded, binaries, &counts);
@@ -158,7 +158,7 @@ impl Placed {
         *(if in_kernel { &mut tally.kernel } else { &mut tally.user }) += counted.samples;
         if stacks {
             let callers = inlined.iter().chain(frames.flatten()).copied().collect();
-            let calls = Calls { callers, whole: true };
+            let calls = Calls { callers, ..Calls::default() };
             self.tally.stacks.count_times(program, sampled, in_kernel, &calls, counted.samples);
         }
     }
@@ -236,7 +236,7 @@ impl Placed {
             Ok(found) => found,
             Err(why) => {
                 if samples > 0 {
-                    self.missing.push(Missing { path: shown(&module.path), why });
+                    self.missing.push(Missing { path: shown(&module.path), why, samples });
                 }
                 return None;
             }
@@ -254,7 +254,7 @@ impl Placed {
         if !is_proved && samples > 0 {
             self.unproved.push(path.clone());
         }
-        self.files.push(ModuleFile { what: what.0, path, data, debug });
+        self.files.push(ModuleFile { what: what.0, path, data, debug, told: BTreeMap::new() });
         Some((what, self.files.len() - 1))
     }
 
@@ -291,7 +291,8 @@ impl Placed {
             if is_another && self.unproved.contains(&file.path) {
                 self.unproved.retain(|path| *path != file.path);
                 let why = "functions at the sampled addresses have other names: it is another build";
-                self.missing.push(Missing { path: file.path.clone(), why });
+                let samples = leaves.get(&number).map_or(0, |leaves| leaves.same_names + leaves.other_names);
+                self.missing.push(Missing { path: file.path.clone(), why, samples });
                 (file.data, file.debug) = (Vec::new(), None);
             }
         }

@@ -3,7 +3,7 @@
 use super::StoredError;
 use super::binaries::{Binaries, gnu_build_id};
 use super::unpacked::unpacked;
-use crate::files::elf;
+use crate::partly::elf;
 use image::Image;
 use image::elf::bytes::hex;
 use insight::Landing;
