@@ -34,8 +34,8 @@ use trials::{Asked, Found, Program, Served};
 /// the runs print is compared and not shown; files that they write stay.
 #[derive(Debug, Args)]
 pub(crate) struct SpeedArgs {
-    /// Let all runs together take this long [default: 3min, or 15 runs where these take longer; with
-    /// --online and --pid 10s]
+    /// Let all runs together take this long [default: 3min, or 15 runs where these take longer;
+    /// with --online and --pid 10s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     budget: Option<Duration>,
 

@@ -4,11 +4,11 @@
 use super::action::{Action as KernelAction, DEFAULT, IGNORED, THOUGHT, bit};
 use super::arm;
 use super::state::{self, SIGNAL};
-use bare_calls::look_up;
 use crate::next::{self, next};
 use crate::recording;
 use crate::sys::nr;
 use crate::traps::{self, IS_OURS, SIGTRAP};
+use bare_calls::look_up;
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicPtr;

@@ -92,9 +92,18 @@ pub(crate) fn data_address(
 fn in_the_midst(instruction: &Instruction, registers: &Registers) -> Result<DataAddress, NoAddress> {
     let reads_there = matches!(
         instruction.mnemonic(),
-        Mnemonic::Movsb | Mnemonic::Movsw | Mnemonic::Movsd | Mnemonic::Movsq
-            | Mnemonic::Cmpsb | Mnemonic::Cmpsw | Mnemonic::Cmpsd | Mnemonic::Cmpsq
-            | Mnemonic::Lodsb | Mnemonic::Lodsw | Mnemonic::Lodsd | Mnemonic::Lodsq
+        Mnemonic::Movsb
+            | Mnemonic::Movsw
+            | Mnemonic::Movsd
+            | Mnemonic::Movsq
+            | Mnemonic::Cmpsb
+            | Mnemonic::Cmpsw
+            | Mnemonic::Cmpsd
+            | Mnemonic::Cmpsq
+            | Mnemonic::Lodsb
+            | Mnemonic::Lodsw
+            | Mnemonic::Lodsd
+            | Mnemonic::Lodsq
     );
     let register = if reads_there { Register::RSI } else { Register::RDI };
     registers.value(register).map(DataAddress::Read).ok_or(NoAddress::NotOne)
@@ -177,7 +186,11 @@ mod tests {
         let indices = [0x8b, 0x04, 0x87]; // mov eax, [rdi + rax*4]
         assert_eq!(told(&indices, Some(true)), Ok(Next(0x800_0000 + 4 * 0x100_0000)));
         assert_eq!(told(&indices, Some(false)), Ok(Base(0x800_0000)));
-        assert_eq!(told(&[0x0f, 0xb6, 0x04, 0x07], Some(true)), Ok(Base(0x800_0000)), "movzx eax, [rdi + rax]");
+        assert_eq!(
+            told(&[0x0f, 0xb6, 0x04, 0x07], Some(true)),
+            Ok(Base(0x800_0000)),
+            "movzx eax, [rdi + rax]"
+        );
     }
 
     #[test]

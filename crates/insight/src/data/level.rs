@@ -75,7 +75,8 @@ pub(crate) fn judge(addresses: &[u64], step: Option<i64>, caches: &CacheSizes) -
         };
         if is_shared {
             let l3 = caches.l3.unwrap_or_default();
-            let because = format!("{because}; {l3} of L3 are shared with others (gleaner measure tells how much)");
+            let because =
+                format!("{because}; {l3} of L3 are shared with others (gleaner measure tells how much)");
             let judged = judged(Level::Unresolved, true, because, Some(footprint));
             return Judged { is_shared, ..judged };
         }

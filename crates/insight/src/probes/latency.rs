@@ -303,7 +303,12 @@ mod tests {
 
     fn probe(time_ns: u64, first: u32) -> Probe {
         let sample = Sample { process: 1, thread: 1, time_ns, in_kernel: false, ip: None, registers: None };
-        Probe { kept: Kept { sample, near: AllNear::default() }, address: 0, ticks: (first, 50), is_steady: false }
+        Probe {
+            kept: Kept { sample, near: AllNear::default() },
+            address: 0,
+            ticks: (first, 50),
+            is_steady: false,
+        }
     }
 
     #[test]

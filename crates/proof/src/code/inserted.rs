@@ -77,8 +77,8 @@ fn behind(unit: &Unit<'_>, item: &Item) -> Instruction {
     Decoder::with_ip(64, code, unit.start + u64::from(item.at), DecoderOptions::NONE).decode()
 }
 
-/// The number of instructions, from the first one on, that are prefetches or what belongs to one, or
-/// that jump over the prefetch behind them, to where its copy ends.
+/// The number of instructions, from the first one on, that are prefetches or what belongs to one,
+/// or that jump over the prefetch behind them, to where its copy ends.
 fn prefetches(code: &[Instruction], behind: &Instruction, end: u64) -> usize {
     let mut listed = 0;
     while let Some(rest) = code.get(listed..).filter(|rest| !rest.is_empty()) {

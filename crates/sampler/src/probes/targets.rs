@@ -134,8 +134,7 @@ mod tests {
         space.map(mapping(0x10_0000, 0x10_4000, 0));
         space.map(mapping(0x10_4000, 0x10_9000, 0x3000));
         let ip = Some(Avma(0x10_4ef0));
-        let sample =
-            Sample { process: 1, thread: 2, time_ns: 3, in_kernel: false, ip, registers: None };
+        let sample = Sample { process: 1, thread: 2, time_ns: 3, in_kernel: false, ip, registers: None };
         tally.count(sample);
         let (of, (sampled, ip)) = last_at(&tally, &[at(0x3ef0)]).unwrap();
         assert_eq!((of.thread, sampled), (2, at(0x3ef0)));

@@ -15,7 +15,6 @@ mod phases;
 mod switched;
 mod work;
 
-pub(crate) use switched::SwitchedFile;
 pub use work::Counted;
 
 use crate::change::{Candidate, Change};

@@ -4,26 +4,18 @@
 //! does what it did. Each process has its own copy of the page from then on; what it forks later
 //! has the state of that moment.
 
-use crate::settings::prefetched;
+use crate::settings::prefetched::{self, SwitchedFile};
 use lab::child;
 use records::recipe::{Ahead, PrefetchedLoad, Setting};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use twin::Switch;
 
 pub(super) struct Switched {
     process: u32,
     files: Vec<SwitchedFile>,
-}
-
-pub(crate) struct SwitchedFile {
-    /// Where the rewritten file lies.
-    pub place: PathBuf,
-    /// Of the file that it was made of.
-    pub path: String,
-    pub switches: Vec<Switch>,
 }
 
 impl Switched {

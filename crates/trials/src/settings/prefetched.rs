@@ -2,7 +2,6 @@
 
 use super::prepared::Start;
 use crate::built::{built, is_as_built};
-use crate::online::SwitchedFile;
 use crate::program::Program;
 use crate::settings::form::Form;
 use image::{Image, libraries};
@@ -13,7 +12,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use twin::{Mode, Prefetches};
+use twin::{Mode, Prefetches, Switch};
 
 /// A load, as a profile names it.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,6 +168,15 @@ pub(crate) fn write(settings: &[Setting], directory: &Path) -> Result<(), String
         written().map_err(|e| failed(&place, &e))?;
     }
     Ok(())
+}
+
+/// A rewritten file, and the switches of its prefetches.
+pub(crate) struct SwitchedFile {
+    /// Where the rewritten file lies.
+    pub place: PathBuf,
+    /// Of the file that it was made of.
+    pub path: String,
+    pub switches: Vec<Switch>,
 }
 
 /// The switches of all of these in the files that were written into this directory.

@@ -130,13 +130,16 @@ impl ByClock<'_, '_, '_> {
         let pattern = by_code.and_then(|code| code.pattern).unwrap_or_else(|| pattern(&timed));
         let step = stride(probes).or_else(|| self.step_of_copies(source, address, pattern));
         // What is fetched ahead of a chain that goes straight on is near when the thread is stopped.
-        let is_alone = pattern == Pattern::Chain
-            && step.is_none()
-            && !by_code.is_some_and(|code| code.among_chains);
+        let is_alone =
+            pattern == Pattern::Chain && step.is_none() && !by_code.is_some_and(|code| code.among_chains);
         let together: Vec<u64> = addresses.iter().chain(&load.others_read).copied().collect();
-        let judged = judge(&together, step.filter(|_| matches!(pattern, Pattern::Stream | Pattern::Chain)), &run.caches)
-            .at_a_time(&self.reuse(&timed, load), &run.caches)
-            .with_probes(seen.as_ref(), threads.len(), is_alone);
+        let judged = judge(
+            &together,
+            step.filter(|_| matches!(pattern, Pattern::Stream | Pattern::Chain)),
+            &run.caches,
+        )
+        .at_a_time(&self.reuse(&timed, load), &run.caches)
+        .with_probes(seen.as_ref(), threads.len(), is_alone);
         let told = run.timing.as_ref().and_then(|timing| {
             let (area, is_near) = (judged.at_a_time.or(judged.footprint), judged.at_a_time.is_some());
             of_load(seen.as_ref(), judged.level, pattern, area, is_near, timing)

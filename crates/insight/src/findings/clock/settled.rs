@@ -127,10 +127,7 @@ impl ByClock<'_, '_, '_> {
     /// behind all of their instructions, and so behind each of many loads a few.
     fn few_are_short(&self) -> bool {
         let few = self.waited.iter().filter(|load| {
-            load.level == Level::Unresolved
-                && !load.beyond_l2
-                && !load.is_chain
-                && load.addresses.len() < FEW
+            load.level == Level::Unresolved && !load.beyond_l2 && !load.is_chain && load.addresses.len() < FEW
         });
         let (mut stalled, mut beside) = (0, Beside::default());
         for load in few {
