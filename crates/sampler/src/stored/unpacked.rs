@@ -1,5 +1,6 @@
-//! Debug information that is compressed within its file, as Go's linker leaves it: the same file with
-//! those sections behind it, decompressed. Readers of debug information read plain sections alone.
+//! Debug information that is compressed within its file, as Go's linker leaves it: the same file
+//! with those sections behind it, decompressed. Readers of debug information read plain sections
+//! alone.
 //!
 //! ```text
 //! section header   flags: SHF_COMPRESSED, offset and size of
