@@ -15,12 +15,12 @@ use std::sync::Arc;
 /// A sample of time lands on the instruction behind the load that the core waits for. The table has
 /// a row for each instruction at which a sample means that, by build ID, file offset and address:
 /// with it, a database that keeps samples by build ID and address tells the loads that a fleet
-/// waits for, without the programs. It is the same for the same file, wherever it is made; tables of
-/// several files are put together by putting their rows together.
+/// waits for, without the programs. It is the same for the same file, wherever it is made; tables
+/// of several files are put together by putting their rows together.
 #[derive(Debug, Args)]
 pub(crate) struct SitesArgs {
     /// Write to this file, by its ending .parquet, .csv or .json; or into this directory, as
-    /// BUILD_ID.parquet for each file, unless that is there already [default: CSV to standard
+    /// ID.parquet for each file's build ID, unless that is there already [default: CSV to standard
     /// output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,

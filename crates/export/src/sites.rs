@@ -1,7 +1,7 @@
 //! Where samples of each load land, as a table: what `gleaner sites` writes. A row is one
-//! instruction at which a sample means that the core waited for a load or store. Rows of several files are put
-//! together by putting their tables together: nothing in them depends on where or when they were
-//! made.
+//! instruction at which a sample means that the core waited for a load or store. Rows of several
+//! files are put together by putting their tables together: nothing in them depends on where or
+//! when they were made.
 
 use crate::fleet::Kind;
 use std::fmt::Write;

@@ -55,8 +55,8 @@ pub(crate) fn noise(random: &mut Random) -> Case {
 
 /// Libraries that are mapped are not read: what they take is not the file's.
 fn without_files_of_here(file: &[u8]) -> Vec<u8> {
-    let mut file = file.to_vec();
     const FOLDER: &[u8] = b"/usr/lib/";
+    let mut file = file.to_vec();
     while let Some(at) = file.windows(FOLDER.len()).position(|piece| piece == FOLDER) {
         file[at..at + FOLDER.len()].copy_from_slice(b"/not/her/");
     }

@@ -45,12 +45,12 @@ impl Module {
 
     /// Memory of the process that no file has, as the kernel and profilers name it.
     pub(super) fn is_file(&self) -> bool {
-        !self.path.is_empty() && !self.path.starts_with("[") && !self.path.starts_with("//")
+        !self.path.is_empty() && !self.path.starts_with('[') && !self.path.starts_with("//")
     }
 }
 
 /// Where a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Location {
     /// Number of its module.
     pub module: Option<u32>,
@@ -59,12 +59,6 @@ pub(super) struct Location {
     /// Its names in the list of all: the innermost inlined function first.
     pub names: (u32, u32),
     pub in_kernel: bool,
-}
-
-impl Default for Location {
-    fn default() -> Self {
-        Self { module: None, address: 0, names: (0, 0), in_kernel: false }
-    }
 }
 
 /// A function and its source file: numbers of texts.

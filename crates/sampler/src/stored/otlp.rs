@@ -103,7 +103,7 @@ fn message<R: BufRead>(stream: &mut Stream<R>, end: u64, budget: &mut Budget) ->
         match (number, value) {
             (1, Begun::Bytes(bytes)) => resource(stream, stream.at() + bytes, &mut raw, &mut buffer, budget)?,
             (2, Begun::Bytes(bytes)) => {
-                dictionary(stream, stream.at() + bytes, &mut raw, &mut buffer, budget)?
+                dictionary(stream, stream.at() + bytes, &mut raw, &mut buffer, budget)?;
             }
             (_, Begun::Bytes(bytes)) => stream.skip(bytes)?,
             (_, Begun::Number(_)) => {}

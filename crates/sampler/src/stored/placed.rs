@@ -46,6 +46,7 @@ const PROCESS: u32 = 0;
 const MOST_BYTES: u64 = 3 << 30;
 
 /// A file that samples are in.
+#[derive(Clone, Copy)]
 struct Binary {
     what: MappedId,
     number: usize,
@@ -81,15 +82,16 @@ impl Placed {
         let mut places: Vec<Option<Where>> = vec![None; decoded.locations.len()];
         let mut leaves: HashMap<usize, Leaves> = HashMap::new();
         for (number, file) in placed.files.iter().enumerate() {
-            leaves.insert(number, placed.leaves(decoded, file, number, &by_module, &counts));
+            leaves.insert(number, Self::leaves(decoded, file, number, &by_module, &counts));
         }
         placed.leave_out_others(&leaves);
+        let offsets = placed.offsets(decoded, &by_module);
         let mut location = |placed: &mut Self, number: u32| -> Where {
             let known = &mut places[number as usize];
             if let Some(known) = known {
                 return known.clone();
             }
-            let found = placed.locate(decoded, number, &by_module, named);
+            let found = placed.locate(decoded, number, &offsets, named);
             known.insert(found).clone()
         };
         for counted in counts.iter().filter(|counted| counted.samples > 0) {
@@ -202,7 +204,7 @@ impl Placed {
         let mut order: Vec<(u32, u64)> = samples.into_iter().collect();
         order.sort_by_key(|(module, samples)| (std::cmp::Reverse(*samples), *module));
         let mut by_module = HashMap::new();
-        let mut known: HashMap<(&str, Option<&str>), Option<(MappedId, usize)>> = HashMap::new();
+        let mut known: HashMap<_, Option<Binary>> = HashMap::new();
         let mut bytes = 0;
         for (number, samples) in order {
             let module = &decoded.modules[number as usize];
@@ -210,15 +212,8 @@ impl Placed {
                 continue;
             }
             let key = (module.path.as_str(), module.build_id.as_deref());
-            let found = match known.get(&key) {
-                Some(found) => *found,
-                None => {
-                    let found = self.read(module, binaries, samples, &mut bytes);
-                    known.insert(key, found);
-                    found
-                }
-            };
-            by_module.extend(found.map(|(what, at)| (number, Binary { what, number: at })));
+            let found = known.entry(key).or_insert_with(|| self.read(module, binaries, samples, &mut bytes));
+            by_module.extend(found.map(|binary| (number, binary)));
         }
         by_module
     }
@@ -229,7 +224,7 @@ impl Placed {
         binaries: &Binaries,
         samples: u64,
         bytes: &mut u64,
-    ) -> Option<(MappedId, usize)> {
+    ) -> Option<Binary> {
         let read =
             if *bytes > MOST_BYTES { Err("other files are read first") } else { binaries.find(module) };
         let found = match read {
@@ -255,12 +250,11 @@ impl Placed {
             self.unproved.push(path.clone());
         }
         self.files.push(ModuleFile { what: what.0, path, data, debug, told: BTreeMap::new() });
-        Some((what, self.files.len() - 1))
+        Some(Binary { what, number: self.files.len() - 1 })
     }
 
     /// What the code of a file says of where it was sampled.
     fn leaves(
-        &self,
         decoded: &Decoded,
         file: &ModuleFile,
         number: usize,
@@ -298,11 +292,25 @@ impl Placed {
         }
     }
 
+    /// The places of locations that are in files which could be read.
+    fn offsets(&self, decoded: &Decoded, by_module: &HashMap<u32, Binary>) -> Vec<Option<Place>> {
+        let images: Vec<Option<Image<'_>>> =
+            self.files.iter().map(|file| Image::parse(&file.data).ok()).collect();
+        let place = |location: &Location| {
+            let number = location.module.filter(|_| location.address != 0)?;
+            let binary = by_module.get(&number)?;
+            let image = images[binary.number].as_ref()?;
+            let offset = offset_of(&decoded.modules[number as usize], image, location.address)?;
+            Some(Place { what: binary.what, offset })
+        };
+        decoded.locations.iter().map(place).collect()
+    }
+
     fn locate(
         &mut self,
         decoded: &Decoded,
         number: u32,
-        by_module: &HashMap<u32, Binary>,
+        offsets: &[Option<Place>],
         named: MappedId,
     ) -> Where {
         let location = &decoded.locations[number as usize];
@@ -310,12 +318,8 @@ impl Placed {
             return Where::Kernel;
         }
         let module = location.module.map(|number| &decoded.modules[number as usize]);
-        let binary = location.module.and_then(|number| by_module.get(&number));
-        if let (Some(module), Some(binary)) = (module, binary.filter(|_| location.address != 0)) {
-            let image = Image::parse(&self.files[binary.number].data).ok();
-            if let Some(offset) = image.and_then(|image| offset_of(module, &image, location.address)) {
-                return Where::Places(vec![Place { what: binary.what, offset }]);
-            }
+        if let Some(place) = offsets[number as usize] {
+            return Where::Places(vec![place]);
         }
         let place = |offset| Place { what: named, offset: FileOffset(offset) };
         Where::Places(self.named.numbers(decoded, location, module).into_iter().map(place).collect())
@@ -340,15 +344,18 @@ impl Named {
             // Where it is in its file, if that can be said.
             let at = module.map_or(location.address, |module| {
                 let inside = (module.start..module.limit).contains(&location.address) && module.start > 0;
-                if inside { location.address - module.start + module.offset } else { location.address }
+                if !inside {
+                    return location.address;
+                }
+                (location.address - module.start).wrapping_add(module.offset)
             });
             let name = if location.address == 0 { format!("[{file}]") } else { format!("{file}+{at:#x}") };
             told.push((name, String::new()));
         }
-        told.into_iter().map(|(function, file)| self.number(&shown(path), &function, file)).collect()
+        told.into_iter().map(|(function, file)| self.number(&shown(path), &function, &file)).collect()
     }
 
-    fn number(&mut self, module: &str, function: &str, file: String) -> u64 {
+    fn number(&mut self, module: &str, function: &str, file: &str) -> u64 {
         /// How far apart they are.
         const STEP: u64 = 16;
         let module = if module.is_empty() { "[no file]" } else { module };
@@ -361,7 +368,7 @@ impl Named {
         let line = format!("{number:x} 1 {}", key.1);
         self.made.line(PROCESS, &BTreeSet::from([number]), module, line.as_bytes());
         if !file.is_empty() {
-            self.files.insert(key.clone(), shown(&file));
+            self.files.insert(key.clone(), shown(file));
         }
         self.numbers.insert(key, number);
         number

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// A file by what names it wherever it lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SitesOf {
-    /// The linker's build ID in hexadecimal; Go's, where that is all there is; or else a hash of all
-    /// bytes, as `xxh3-…`.
+    /// The linker's build ID in hexadecimal; Go's, where that is all there is; or else a hash of
+    /// all bytes, as `xxh3-…`.
     pub build_id: String,
     /// Its name without its directory: the same file is the same wherever it lies.
     pub file: String,

@@ -157,15 +157,14 @@ impl Tree {
             self.cut_off += u64::from(caller != ROOT);
             node.caller = ROOT;
         }
-        let at = match self.leaves.get(&node) {
-            Some(&at) => at,
-            None => {
-                budget.take(columns * 8 + size_of::<Node>())?;
-                let at = self.values.len();
-                self.values.resize(at + columns, 0);
-                self.leaves.insert(node, at);
-                at
-            }
+        let at = if let Some(&at) = self.leaves.get(&node) {
+            at
+        } else {
+            budget.take(columns * 8 + size_of::<Node>())?;
+            let at = self.values.len();
+            self.values.resize(at + columns, 0);
+            self.leaves.insert(node, at);
+            at
         };
         if let Some(hash) = hash.filter(|_| self.known.len() < MOST_KNOWN) {
             self.known.insert(hash, at);

@@ -1,5 +1,6 @@
-//! Debug information that is compressed within its file, as Go's linker leaves it: the same file with
-//! those sections behind it, decompressed. Readers of debug information read plain sections alone.
+//! Debug information that is compressed within its file, as Go's linker leaves it: the same file
+//! with those sections behind it, decompressed. Readers of debug information read plain sections
+//! alone.
 //!
 //! ```text
 //! section header   flags: SHF_COMPRESSED, offset and size of
@@ -58,7 +59,8 @@ fn decompressed(section: &[u8], most: u64) -> Option<Vec<u8>> {
     let (kind, size) = (u32_at(section, 0)?, u64_at(section, 8)?);
     let bytes = section.get(HEAD_BYTES..)?;
     let mut plain = Vec::new();
-    let most = size.min(most);
+    // One byte more than it says would be another section.
+    let most = size.min(most).saturating_add(1);
     match kind {
         ZLIB => ZlibDecoder::new(bytes).take(most).read_to_end(&mut plain).ok()?,
         ZSTD => StreamingDecoder::new(bytes).ok()?.take(most).read_to_end(&mut plain).ok()?,

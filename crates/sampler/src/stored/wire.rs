@@ -82,7 +82,7 @@ impl<'b> Iterator for Fields<'b> {
 }
 
 /// The numbers of a field of numbers, which stand behind each other or one in each field.
-pub(super) fn numbers<'b>(field: Field<'b>) -> impl Iterator<Item = Result<u64, StoredError>> + use<'b> {
+pub(super) fn numbers(field: Field<'_>) -> impl Iterator<Item = Result<u64, StoredError>> {
     let (mut one, mut rest) = match field {
         Field::Number(number) => (Some(number), &[][..]),
         Field::Bytes(bytes) => (None, bytes),

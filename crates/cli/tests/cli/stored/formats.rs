@@ -108,15 +108,7 @@ fn frames_that_are_addresses_name_loads() {
     assert!(told.contains("2 samples name functions and no instructions"), "{told}");
 }
 
-#[test]
-fn what_export_writes_is_read_by_the_official_protocol() {
-    let place = place();
-    let Some(python) = testkit::python_reader() else { return };
-    let record = testkit::root().join("crates/records/fixtures/profile.v1.call-chain.json");
-    let arguments = ["export", "--format", "otlp", "-o", "out.otlp", record.to_str().unwrap()];
-    let output = gleaner(&place, &arguments).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    const SCRIPT: &str = r#"
+const READS_EXPORT: &str = r#"
 import json
 from opentelemetry.proto.profiles.v1development import profiles_pb2 as pb
 data = pb.ProfilesData.FromString(open("out.otlp", "rb").read())
@@ -138,7 +130,16 @@ assert all(table[0] == type(table[0])() for table in first) and words.string_tab
 ids = [words.attribute_table[at].value.string_value for m in words.mapping_table for at in m.attribute_indices]
 print(json.dumps({"sums": sums, "ids": ids}))
 "#;
-    let output = place.command(&python).args(["-c", SCRIPT]).output().unwrap();
+
+#[test]
+fn what_export_writes_is_read_by_the_official_protocol() {
+    let place = place();
+    let Some(python) = testkit::python_reader() else { return };
+    let record = testkit::root().join("crates/records/fixtures/profile.v1.call-chain.json");
+    let arguments = ["export", "--format", "otlp", "-o", "out.otlp", record.to_str().unwrap()];
+    let output = gleaner(&place, &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = place.command(&python).args(["-c", READS_EXPORT]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let profile = records::read::<Profile>(&record).unwrap().body;
@@ -155,11 +156,7 @@ print(json.dumps({"sums": sums, "ids": ids}))
     assert_eq!(again.program.perf_data.unwrap().events, ["cpu/nanoseconds"], "{told}");
 }
 
-#[test]
-fn large_and_hostile_files_take_bounded_memory() {
-    let place = place();
-    // Stacks of many kinds, none of which comes twice; names without end; and zeros, packed.
-    const SCRIPT: &str = r#"
+const MAKES_HOSTILE: &str = r#"
 import gzip, struct, sys
 def varint(n):
     out = b""
@@ -183,7 +180,12 @@ with gzip.open("zeros.pb.gz", "wb") as out:
     for number in range(300):
         out.write(field(99, bytes(1 << 20)))
 "#;
-    let made = place.command("python3").args(["-c", SCRIPT]).output();
+
+#[test]
+fn large_and_hostile_files_take_bounded_memory() {
+    let place = place();
+    // Stacks of many kinds, none of which comes twice; names without end; and zeros, packed.
+    let made = place.command("python3").args(["-c", MAKES_HOSTILE]).output();
     if !made.is_ok_and(|made| made.status.success()) {
         eprintln!("skipped: no Python here (Debian: apt install python3)");
         return;
