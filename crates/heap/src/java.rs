@@ -187,6 +187,11 @@ unsafe fn function<F: Copy>(environment: Environment, number: usize) -> F {
     unsafe { core::mem::transmute_copy(&*(*environment).add(number - 1)) }
 }
 
+/// The machine has compiled a method.
+///
+/// # Safety
+///
+/// SAFETY: only the virtual machine calls it, with what it promises of this event.
 unsafe extern "C" fn compiled(
     environment: Environment,
     method: u64,
@@ -220,6 +225,11 @@ unsafe extern "C" fn compiled(
     });
 }
 
+/// The machine has made code that is of no method.
+///
+/// # Safety
+///
+/// SAFETY: as `compiled`.
 unsafe extern "C" fn generated(_: Environment, name: *const c_char, code: *const u8, size: i32) {
     if name.is_null() {
         return;
@@ -229,9 +239,11 @@ unsafe extern "C" fn generated(_: Environment, name: *const c_char, code: *const
     with(|state| state.code(&[name], code));
 }
 
+/// What lies at a pointer, of which there are as many, or none.
+///
 /// # Safety
 ///
-/// There are as many, or none.
+/// SAFETY: there are as many, for as long as the result is used.
 unsafe fn slice<'a, T>(first: *const T, count: i32) -> &'a [T] {
     if first.is_null() || count <= 0 {
         return &[];

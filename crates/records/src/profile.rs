@@ -45,7 +45,8 @@ pub struct Profile {
     pub functions: Vec<FunctionShare>,
     /// The data that the core waited for, most stall first.
     pub objects: Vec<MemoryObject>,
-    /// Lines of scripts, those that wait most first; empty where no interpreter is known to have run.
+    /// Lines of scripts, those that wait most first; empty where no interpreter is known to have
+    /// run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptLine>,
     /// Cache lines that threads share, most stall first.
@@ -91,8 +92,8 @@ pub struct ProfiledProgram {
     /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Arguments that the profiler put in front of those, so that a runtime tells of the code that it
-    /// makes.
+    /// Arguments that the profiler put in front of those, so that a runtime tells of the code that
+    /// it makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<String>,
     /// The process that the profiler attached to.

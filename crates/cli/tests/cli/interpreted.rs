@@ -1,5 +1,5 @@
-//! `gleaner profile` of Python: the lines of the programs in `programs/scripts` that wait are marked
-//! in them, and what the interpreter waits for is put down to those.
+//! `gleaner profile` of Python: the lines of the programs in `programs/scripts` that wait are
+//! marked in them, and what the interpreter waits for is put down to those.
 
 use crate::made::{is_there, marked, profiled, program};
 use records::profile::Profile;

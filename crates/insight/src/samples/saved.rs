@@ -1,5 +1,5 @@
-//! Registers of callers: compilers write down where each function saves those that its caller goes
-//! on with. Unwinding itself asks only for the stack and the frame pointer; interpreters keep in the
+//! Registers of callers: compilers write down where each function saves those that its caller
+//! goes on with. Unwinding itself asks only for the stack and the frame pointer; interpreters keep in the
 //! others where they are in a script.
 
 use gimli::{

@@ -17,7 +17,8 @@ pub struct ScriptLine {
     /// Share of the CPU time in which the core waited for loads of the interpreter, or of what it
     /// called, while it ran this line.
     pub stall: Quantity,
-    /// The function that most of these loads are in: the interpreter's eval loop, or what it called.
+    /// The function that most of these loads are in: the interpreter's eval loop, or what it
+    /// called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_in: Option<String>,
     /// What that function reads, where it is known.

@@ -1,9 +1,9 @@
 //! Lines of scripts, beside the frames of the interpreter that runs them.
 //!
 //! An interpreter keeps in a register, or in a word of its frame, where it is in a function's
-//! bytecode. A sample with a stack holds both as they were at that moment; functions themselves stay
-//! where they are, so they may be read a little later. Nothing else of the interpreter is read: its
-//! own list of frames would be that of another moment.
+//! bytecode. A sample with a stack holds both as they were at that moment; functions themselves
+//! stay where they are, so they may be read a little later. Nothing else of the interpreter is read:
+//! its own list of frames would be that of another moment.
 //!
 //! ```text
 //!   sampled   dict lookup          registers, stack
@@ -13,8 +13,8 @@
 //!
 //! Which register or word it is differs from build to build. It is learned: of those that point into
 //! bytecode, the one that moves most often from frame to frame. Others were left there earlier, and
-//! stay. Where the eval loop itself was sampled, and needs that register for something else, any other
-//! counts, if all that point into bytecode point to one line. Else the frame has no line.
+//! stay. Where the eval loop itself was sampled, and needs that register for something else, any
+//! other counts, if all that point into bytecode point to one line. Else the frame has no line.
 //!
 //! ```text
 //! python   functions of `CPython`: their bytecode, names and lines
@@ -52,7 +52,7 @@ const MOST_OTHERS: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Kept {
     Register(usize),
-    /// So many bytes below the end of its frame.
+    /// At this distance below the end of its frame, in bytes.
     Word(u64),
 }
 

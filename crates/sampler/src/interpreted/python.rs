@@ -158,7 +158,7 @@ impl Function {
     }
 }
 
-/// The line of a unit of bytecode, by a table of locations (`InternalDocs/code_objects.md`).
+/// The line of a unit of bytecode, by a table of locations.
 fn line_at(table: &[u8], first: u32, unit: u64) -> Option<u32> {
     const NO_COLUMN: u8 = 13;
     const LONG: u8 = 14;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The lines of code come before it. The profiler's own agent in Java virtual machines writes two
-//! kinds of records more, which tell of inlined methods: `java.rs` in the heap room.
+//! kinds of records more, which tell of inlined methods: `crates/heap/src/java.rs`.
 
 use insight::{Frame, Line, Made, MadeCode, ToldFrames};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -78,7 +78,7 @@ pub(crate) fn read(
                     names.add(process, asked, made.clone());
                 }
             }
-            LINES => lines = lines_of(&body).unwrap_or_default(),
+            LINES => lines = lines_of(&body).or_else(|| lines_of_v8(&body)).unwrap_or_default(),
             METHOD => {
                 let _ = methods.add(&body);
             }
@@ -173,7 +173,15 @@ fn code(body: &[u8], path: &str, lines: ToldFrames) -> Option<(u64, Made)> {
     let name = insight::shown_name(&name[..length]);
     // V8 tells where lines are in the file that `perf inject` makes of each function.
     let ahead = if name.starts_with("JS:") { FILE_HEADER } else { 0 };
-    let lines = lines.into_iter().map(|(at, line)| (at.saturating_sub(ahead), line));
+    let file = file_of_v8(&name);
+    let lines = lines.into_iter().map(|(at, mut frames)| {
+        for line in frames.iter_mut().filter_map(|frame| frame.line.as_mut()) {
+            if let Some(file) = file.filter(|_| !line.file.starts_with('/') && !line.file.contains(':')) {
+                file.clone_into(&mut line.file);
+            }
+        }
+        (at.saturating_sub(ahead), frames)
+    });
     let told = lines.filter(|(at, _)| (start..start.saturating_add(bytes)).contains(at)).collect();
     Some((number, Made { start, bytes, name, module: path.to_owned(), told, code: Some(code) }))
 }
@@ -185,13 +193,39 @@ fn moved(made: &Made, start: u64) -> Made {
     Made { start, told: told.collect(), code: None, ..made.clone() }
 }
 
+/// The file of a function of V8: its names are `JS:*sum /srv/app.js:12:20`.
+fn file_of_v8(name: &str) -> Option<&str> {
+    let (_, place) = name.strip_prefix("JS:")?.split_once(' ')?;
+    let (place, _column) = place.rsplit_once(':')?;
+    place.rsplit_once(':').map(|(file, _line)| file)
+}
+
+/// Some versions of V8 write over the names of files, zero bytes and all. All of a function have the
+/// same length then, by which its lines are found.
+fn lines_of_v8(body: &[u8]) -> Option<ToldFrames> {
+    let (start, count) = (u64_at(body, 0)?, usize::try_from(u64_at(body, 8)?).ok()?);
+    let length = body.len().checked_sub(16)?.checked_div(count)?;
+    let mut lines = ToldFrames::new();
+    for entry in body[16..].chunks_exact(length.max(16)).take(count) {
+        let at = u64_at(entry, 0).filter(|at| is_near(start, *at))?;
+        let line = Some(Line { file: String::new(), line: u32_at(entry, 8)? }).filter(|line| line.line > 0);
+        lines.insert(at, vec![Frame { function: None, line }]);
+    }
+    Some(lines)
+}
+
+/// Whether an address may be of a function that begins there.
+fn is_near(start: u64, at: u64) -> bool {
+    at.checked_sub(start).is_some_and(|into| into <= u64::from(LARGEST))
+}
+
 fn lines_of(body: &[u8]) -> Option<ToldFrames> {
     const ENTRY: usize = 16;
-    let count = u64_at(body, 8)?;
+    let (start, count) = (u64_at(body, 0)?, u64_at(body, 8)?);
     let mut rest = body.get(16..)?;
     let (mut lines, mut file) = (ToldFrames::new(), String::new());
     for _ in 0..count {
-        let (at, line) = (u64_at(rest, 0)?, u32_at(rest, 8)?);
+        let (at, line) = (u64_at(rest, 0).filter(|at| is_near(start, *at))?, u32_at(rest, 8)?);
         let name = rest.get(ENTRY..)?;
         let length = name.iter().position(|&byte| byte == 0)?;
         if &name[..length] != SAME {
@@ -286,6 +320,25 @@ mod tests {
         let names = names_of(&of_v8);
         let told = &names.all_at(1, 0x1004).last().unwrap().told;
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), [0x1000, 0x1004]);
+    }
+
+    #[test]
+    fn names_that_v8_wrote_over_are_those_of_the_function() {
+        let word = |value: u64| value.to_le_bytes();
+        let line = |at: u64, line: u32| {
+            // As long as `/srv/app.js` with its zero byte.
+            [&word(at)[..], &line.to_le_bytes(), &[0; 4], b"C\xe7\x02\0\xa4\0\0\0.js\0"].concat()
+        };
+        let lines = record(LINES, &[&word(0x1000), &word(2), &line(0x1040, 4), &line(0x1044, 5)]);
+        let code = record(
+            CODE,
+            &[&[0; 8], &word(0), &word(0x1000), &word(8), &word(1), b"JS:*f /srv/app.js:2:9\0", &[0x90; 8]],
+        );
+        let names = names_of(&[&dump()[..HEADER], &lines, &code].concat());
+        let told = &names.all_at(1, 0x1004).last().unwrap().told;
+        let lines: Vec<_> = told.values().map(|frames| frames[0].line.clone().unwrap()).collect();
+        let line = |line| Line { file: "/srv/app.js".to_owned(), line };
+        assert_eq!(lines, [line(4), line(5)]);
     }
 
     #[test]
