@@ -9,7 +9,7 @@ use std::time::Duration;
 use testkit::{Place, text, wait_until};
 
 /// What is tried here: each verb of `gleaner --help`.
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "tour",
     "doctor",
     "measure",
