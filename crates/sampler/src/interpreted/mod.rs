@@ -11,10 +11,11 @@
 //!                                  into the bytecode of `join`, at what line 8 became
 //! ```
 //!
-//! Which register or word it is differs from build to build. It is learned: of those that point
-//! into bytecode, the one that moves most often from frame to frame. Others were left there earlier, and
-//! stay. Where the eval loop itself was sampled, and needs that register for something else, any
-//! other counts, if all that point into bytecode point to one line. Else the frame has no line.
+//! Which register or word it is differs from build to build. It is learned: of those that
+//! point into bytecode, the one that moves most often from frame to frame. Others were left
+//! there earlier, and stay. Where the eval loop itself was sampled, and needs that register
+//! for something else, any other counts, if all that point into bytecode point to one line.
+//! Else the frame has no line.
 //!
 //! ```text
 //! python   functions of `CPython`: their bytecode, names and lines
