@@ -1,6 +1,6 @@
 //! Registers of callers: compilers write down where each function saves those that its caller
-//! goes on with. Unwinding itself asks only for the stack and the frame pointer; interpreters keep in the
-//! others where they are in a script.
+//! goes on with. Unwinding itself asks only for the stack and the frame pointer; interpreters keep
+//! in the others where they are in a script.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, LittleEndian, RegisterRule, UnwindContext, UnwindSection,

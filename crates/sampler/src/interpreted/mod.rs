@@ -2,19 +2,20 @@
 //!
 //! An interpreter keeps in a register, or in a word of its frame, where it is in a function's
 //! bytecode. A sample with a stack holds both as they were at that moment; functions themselves
-//! stay where they are, so they may be read a little later. Nothing else of the interpreter is read:
-//! its own list of frames would be that of another moment.
+//! stay where they are, so they may be read a little later. Nothing else of the interpreter is
+//! read: its own list of frames would be that of another moment.
 //!
 //! ```text
 //!   sampled   dict lookup          registers, stack
 //!   called by the eval loop        its registers, by the unwind tables: one of them points
-//!                                  into the bytecode of `join`, at what line 9 became
+//!                                  into the bytecode of `join`, at what line 8 became
 //! ```
 //!
-//! Which register or word it is differs from build to build. It is learned: of those that point into
-//! bytecode, the one that moves most often from frame to frame. Others were left there earlier, and
-//! stay. Where the eval loop itself was sampled, and needs that register for something else, any
-//! other counts, if all that point into bytecode point to one line. Else the frame has no line.
+//! Which register or word it is differs from build to build. It is learned: of those that
+//! point into bytecode, the one that moves most often from frame to frame. Others were left
+//! there earlier, and stay. Where the eval loop itself was sampled, and needs that register
+//! for something else, any other counts, if all that point into bytecode point to one line.
+//! Else the frame has no line.
 //!
 //! ```text
 //! python   functions of `CPython`: their bytecode, names and lines

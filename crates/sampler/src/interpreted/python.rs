@@ -105,7 +105,8 @@ pub(super) struct Function {
 type Read<'r> = &'r mut dyn FnMut(u64, &mut [u8]) -> Option<()>;
 
 impl Function {
-    /// The function whose bytecode holds an address; `kind` is the address of the type of functions.
+    /// The function whose bytecode holds an address; `kind` is the address of the type of
+    /// functions.
     pub(super) fn around(layout: &Layout, kind: u64, at: u64, read: Read<'_>) -> Option<Self> {
         let code = word(kind + BASIC_SIZE, read).filter(|size| (LINES + 8..1024).contains(size))?;
         let lowest = at.saturating_sub(LONGEST_CODE);

@@ -200,8 +200,8 @@ fn file_of_v8(name: &str) -> Option<&str> {
     place.rsplit_once(':').map(|(file, _line)| file)
 }
 
-/// Some versions of V8 write over the names of files, zero bytes and all. All of a function have the
-/// same length then, by which its lines are found.
+/// Some versions of V8 write over the names of files, zero bytes and all. All of a function have
+/// the same length then, by which its lines are found.
 fn lines_of_v8(body: &[u8]) -> Option<ToldFrames> {
     let (start, count) = (u64_at(body, 0)?, usize::try_from(u64_at(body, 8)?).ok()?);
     let length = body.len().checked_sub(16)?.checked_div(count)?;

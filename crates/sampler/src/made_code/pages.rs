@@ -9,10 +9,11 @@
 //!                                                       unless those around it are the same
 //! ```
 //!
-//! `a` came before the first reading. It is taken to be in what was read then, a tenth of a second
-//! later at most; if the bytes around it are others at the second reading, they may have been
-//! others at the sample as well, and it is in doubt. What is in doubt has no version and is not decoded. A
-//! sample behind the last reading of a process that has ended since is taken to be in that.
+//! `a` came before the first reading. It is taken to be in what was read then, a tenth of a
+//! second later at most; if the bytes around it are others at the second reading, they may
+//! have been others at the sample as well, and it is in doubt. What is in doubt has no version
+//! and is not decoded. A sample behind the last reading of a process that has ended since is
+//! taken to be in that.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
