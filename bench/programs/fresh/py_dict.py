@@ -1,4 +1,4 @@
-# expect: load=_PyEval_EvalFrameDefault|listiter_next|unicodekeys_lookup|dict data=kind:python level=DRAM|L3 memory=yes
+# expect: load=_PyEval|listiter|unicodekeys|dict data=kind:python level=DRAM|L3 memory=yes
 # Look-ups in a dictionary by text.
 import random
 import time

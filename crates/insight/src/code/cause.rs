@@ -255,8 +255,8 @@ fn entered(in_front: Option<&[u8]>, resumes: Option<&Instruction>) -> Entry {
     }
 }
 
-/// Whether an instruction goes over many bytes by itself (`rep movsb`): an interrupt is taken in the
-/// midst of it, and it goes on behind, so a sample there is its own.
+/// Whether an instruction goes over many bytes by itself (`rep movsb`): an interrupt is taken in
+/// its midst, and it goes on behind, so a sample there is its own.
 pub(crate) fn is_repeated(instruction: &Instruction) -> bool {
     let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
     repeats && instruction.is_string_instruction()

@@ -75,7 +75,7 @@ fn serves_most_of(number: usize, latencies: &Latencies) -> f64 {
 }
 
 /// What each CPU of a guest has of L3 in any case: servers' cores come with this much of it or not
-/// much less. The claim is of all of it, whoever else is on the machine.
+/// much less. The claim is of all of it, whichever other machines use it.
 const SURELY_OF_L3: Bytes = Bytes(4 << 20);
 
 /// The sizes of the caches as the kernel claims them: those of the first CPU.

@@ -87,7 +87,8 @@ fn is_of(load: &PrefetchedLoad, switch: &Switch) -> bool {
     load.address == switch.load && is_as_far
 }
 
-/// Whether code may be written to at all: some kernels let only debuggers. This process's own tells.
+/// Whether code may be written to at all: some kernels let only debuggers. This process's own
+/// tells.
 pub(super) fn can_be_written() -> io::Result<()> {
     let address = can_be_written as fn() -> io::Result<()> as usize as u64;
     let memory = open(std::process::id())?;

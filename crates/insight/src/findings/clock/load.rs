@@ -129,7 +129,7 @@ impl ByClock<'_, '_, '_> {
         let is_chased = by_code.map(|code| code.is_chased);
         let pattern = by_code.and_then(|code| code.pattern).unwrap_or_else(|| pattern(&timed));
         let step = stride(probes).or_else(|| self.step_of_copies(source, address, pattern));
-        // What is fetched ahead of a chain that goes straight on is near when the thread is stopped.
+        // A chain that goes straight on is fetched ahead, and near when the thread is stopped.
         let is_alone =
             pattern == Pattern::Chain && step.is_none() && !by_code.is_some_and(|code| code.among_chains);
         let together: Vec<u64> = addresses.iter().chain(&load.others_read).copied().collect();
