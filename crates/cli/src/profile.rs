@@ -123,6 +123,7 @@ pub(crate) struct ProfileArgs {
 
 /// What is not found out.
 #[derive(Clone, Copy, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 struct LeftOut {
     /// Leave out callers: no stacks are copied
     #[arg(long)]

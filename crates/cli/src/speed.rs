@@ -33,6 +33,7 @@ use trials::{Asked, Found, Program, Served};
 /// Each run begins anew with the same arguments; standard input must be a file, or is empty. What
 /// the runs print is compared and not shown; files that they write stay.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 pub(crate) struct SpeedArgs {
     /// Let all runs together take this long [default: 3min, or 15 runs where these take longer;
     /// with --online and --pid 10s]

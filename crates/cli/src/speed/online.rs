@@ -147,7 +147,7 @@ fn profile_of(args: &SpeedArgs) -> anyhow::Result<Profile> {
     let words: Vec<String> = args.command.iter().map(|word| records::text_of(word.as_ref())).collect();
     kept.map(|kept| kept.body).ok_or_else(|| {
         Refusal::wrong_use(words[0].clone(), "no profile of it with these arguments is kept")
-            .would_help(&format!(
+            .would_help(format!(
                 "'gleaner profile -- {0}' keeps one; or 'gleaner profile --pid PID --duration 10s -o profile.json' of one that \
                  runs, and --profile profile.json here",
                 words.join(" ")
@@ -161,9 +161,9 @@ fn recipe_of(process: u32) -> anyhow::Result<(Document<Recipe>, PathBuf)> {
     let name = format!("process {process}");
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps"))
         .map_err(|why| Refusal::wrong_use(name.clone(), records::plain(&why)))?;
-    let paths =
+    let mut paths =
         maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| Path::new("/").join(path));
-    let kept = paths.filter_map(|path| recipes::of_file(&path)).next();
+    let kept = paths.find_map(|path| recipes::of_file(&path));
     kept.map(|kept| (kept.document, kept.directory)).ok_or_else(|| {
         Refusal::wrong_use(name, "gleaner run did not start it with a prefetch, so nothing in it can be switched")
             .would_help(

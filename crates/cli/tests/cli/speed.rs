@@ -147,7 +147,7 @@ fn a_program_that_was_moved_keeps_its_recipe() {
 }
 
 /// Answers requests of 16 KiB: for each key what a table of 128 MiB holds at its hash.
-const SERVER: &str = r#"
+const SERVER: &str = r"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +168,7 @@ int main(int argc, char **argv) {
     }
     return 3;
 }
-"#;
+";
 
 impl Tried {
     /// A server, its requests, and a profile of it.

@@ -247,7 +247,7 @@ mod tests {
         let found = footprint_bytes(&one_each, None).unwrap();
         assert!(found.lo < f64::from(20 << 20) && found.hi > f64::from(300 << 20), "{found:?}");
         // One page in sixty-four.
-        let few: Vec<u64> = drawn.iter().map(|address| (address / PAGE) << 18 | address % PAGE).collect();
+        let few: Vec<u64> = drawn.iter().map(|address| ((address / PAGE) << 18) | (address % PAGE)).collect();
         let found = footprint_bytes(&few, None).unwrap();
         assert!(found.lo < f64::from(700 << 20), "{found:?}");
     }
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_stream_goes_over_what_its_samples_cover() {
         let mut addresses = drawn(1024, 128 << 20);
-        let by_four: Vec<u64> = addresses.iter().map(|address| address & !255 | 24).collect();
+        let by_four: Vec<u64> = addresses.iter().map(|address| (address & !0xff) | 0x18).collect();
         let found = footprint_bytes(&by_four, Some(256)).unwrap();
         assert!(found.lo < f64::from(32 << 20) && f64::from(32 << 20) < found.hi, "{found:?}");
         // Four loads together read all lines of each step.

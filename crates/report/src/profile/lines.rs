@@ -88,9 +88,12 @@ fn map(line: &SharedLine) -> ByteMap {
     let thread = |part: &LinePart| (process(line, part), part.thread);
     let threads: BTreeSet<(u32, u32)> = line.parts.iter().map(thread).collect();
     let threads: Vec<(u32, u32)> = threads.into_iter().collect();
-    let called = |(process, thread): (u32, u32)| match line.processes.len() > 1 {
-        true => format!("process {process}, thread {thread}"),
-        false => format!("thread {thread}"),
+    let called = |(process, thread): (u32, u32)| {
+        if line.processes.len() > 1 {
+            format!("process {process}, thread {thread}")
+        } else {
+            format!("thread {thread}")
+        }
     };
     let reach = line.parts.iter().map(|part| part.offset + part.bytes).max().unwrap_or(0);
     let shares = line.parts.iter().filter_map(|part| weight(&part.stall, &part.latency_share).value());

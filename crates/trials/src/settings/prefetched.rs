@@ -118,7 +118,9 @@ fn by_file<'s>(settings: &'s [Setting]) -> BTreeMap<&'s str, (&'s BuiltFile, Pre
         match setting {
             Setting::Prefetch(load) => want(&load.file, load.address, of_twin(load.ahead)),
             Setting::WithoutPrefetches { file, addresses, .. } => {
-                addresses.iter().for_each(|&address| want(file, address, twin::Ahead::Never));
+                for &address in addresses {
+                    want(file, address, twin::Ahead::Never);
+                }
             }
             _ => {}
         }

@@ -128,7 +128,7 @@ impl ByClock<'_, '_, '_> {
         let threads: BTreeSet<u32> = waited.kept.iter().map(|kept| kept.sample.thread).collect();
         let is_chased = by_code.map(|code| code.is_chased);
         let pattern = by_code.and_then(|code| code.pattern).unwrap_or_else(|| pattern(&timed));
-        let step = stride(probes).or_else(|| self.step_of_copies(source, address, pattern));
+        let step = stride(probes).or_else(|| step_of_copies(source, address, pattern));
         // A chain that goes straight on is fetched ahead, and near when the thread is stopped.
         let is_alone =
             pattern == Pattern::Chain && step.is_none() && !by_code.is_some_and(|code| code.among_chains);
@@ -250,12 +250,6 @@ impl ByClock<'_, '_, '_> {
         reuse(timed, waits, known.map_or(MEMORY_NS, |known| known.hi))
     }
 
-    /// An instruction that copies many bytes by itself goes from each to the next.
-    fn step_of_copies(&self, source: &Source<'_>, address: Svma, pattern: Pattern) -> Option<i64> {
-        let instruction = source.code.instruction(address).filter(is_repeated)?;
-        (pattern == Pattern::Stream).then(|| instruction.memory_size().size() as i64)
-    }
-
     /// Whether a turn of the load's loop takes no longer than what it computes from turn to turn.
     fn takes_its_time(
         &self,
@@ -298,6 +292,12 @@ fn probed(probe: &Probe, objects: &Objects<'_, '_>) -> (Timed, Reading) {
     let timed = Timed { thread: sample.thread, time_ns: sample.time_ns, address };
     let found = objects.found(&probe.kept, Avma(probe.address));
     (timed, Reading { thread: sample.thread, found, weight: 1.0 })
+}
+
+/// An instruction that copies many bytes by itself goes from each to the next.
+fn step_of_copies(source: &Source<'_>, address: Svma, pattern: Pattern) -> Option<i64> {
+    let instruction = source.code.instruction(address).filter(is_repeated)?;
+    (pattern == Pattern::Stream).then(|| instruction.memory_size().size() as i64)
 }
 
 #[cfg(test)]

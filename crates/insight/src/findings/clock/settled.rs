@@ -30,6 +30,7 @@ const ALIKE: u64 = 1000;
 pub(super) const SHORT_CYCLES: f64 = 5.0;
 
 /// A load that samples landed behind.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not hang on one another")]
 pub(super) struct WaitedLoad {
     /// Its file and its function.
     pub what: u32,

@@ -6,7 +6,7 @@
 
 use super::Waited;
 use crate::code::source::Source;
-use crate::data::data_address::data_address;
+use crate::data::data_address::{DataAddress, data_address};
 use crate::data::level::{CacheSizes, judge};
 use crate::data::object_stalls::{ObjectStalls, Reading};
 use crate::data::objects::Objects;
@@ -32,7 +32,7 @@ impl Store {
     ) -> Option<Self> {
         let instruction = source.code.instruction(address)?;
         let written = waited.kept.iter().filter_map(|kept| {
-            data_address(&instruction, &kept.sample.registers?, None).ok().map(|at| at.address())
+            data_address(&instruction, &kept.sample.registers?, None).ok().map(DataAddress::address)
         });
         let judged = judge(&written.collect::<Vec<u64>>(), None, caches);
         let is_far = judged.beyond_l2 || matches!(judged.level, Level::L3 | Level::Dram);
