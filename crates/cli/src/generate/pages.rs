@@ -39,6 +39,11 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
             ("gleaner speed --show --as systemd -- ./join", "Show it as lines of a unit."),
             ("gleaner speed --forget -- ./join", "Take it away again."),
         ],
+        "gleaner-top" => &[
+            ("sudo gleaner top", "Watch which programs, functions and lines wait for memory now."),
+            ("sudo gleaner top --batch -n 1", "Print it once."),
+            ("sudo gleaner top --json | jq '.programs[0].name'", "Name the program that waits most, for a script."),
+        ],
         "gleaner-run" => &[
             ("gleaner run -- ./join orders.txt", "Run it by what gleaner speed has kept for this build."),
             ("gleaner run --recipe recipe.json -- ./join orders.txt", "Run it by a record of elsewhere."),

@@ -81,7 +81,8 @@ fn waits_where_marked(name: &str, output: &Output, profile: &Profile) {
     assert!(there * 3 >= all * 2, "{name}: {by_line:?}\n{told}");
     let waits = profile.summary.memory_bound.value().unwrap_or(0.0);
     let lost = profile.summary.not_attributed.value().unwrap_or(1.0);
-    assert!(lost < 0.15 && lost * 5.0 < waits, "{name}: {told}");
+    // Collecting garbage beside it is not of the program's lines, and more where the CPUs are busy.
+    assert!(lost < 0.15 && lost * 2.0 < waits, "{name}: {told}");
 }
 
 #[test]
