@@ -42,7 +42,10 @@ pub(super) fn examples(verb: &str) -> &'static [Entry] {
         "gleaner-top" => &[
             ("sudo gleaner top", "Watch which programs, functions and lines wait for memory now."),
             ("sudo gleaner top --batch -n 1", "Print it once."),
-            ("sudo gleaner top --json | jq '.programs[0].name'", "Name the program that waits most, for a script."),
+            (
+                "sudo gleaner top --json | jq '.programs[0].name'",
+                "Name the program that waits most, for a script.",
+            ),
         ],
         "gleaner-run" => &[
             ("gleaner run -- ./join orders.txt", "Run it by what gleaner speed has kept for this build."),

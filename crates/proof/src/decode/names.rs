@@ -9,9 +9,9 @@ pub(crate) fn same(mnemonic: Mnemonic, opcode: Opcode) -> bool {
     first == second || DIFFERENT.contains(&(first.as_str(), second.as_str()))
 }
 
-/// Operations that the decoders name differently, and three that the second one takes for a
-/// sibling: `movd` for `movq`, and two that multiply and add in another order. Their operands are
-/// read alike.
+/// Operations that the decoders name differently, and five that the second one takes for a
+/// sibling: `movd` for `movq`, and four that multiply and add or subtract in another order. Their
+/// operands are read alike.
 const DIFFERENT: &[(&str, &str)] = &[
     ("call", "callf"),
     ("cldemote", "nop"),
@@ -82,6 +82,8 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("stosw", "stos"),
     ("vfmadd213sd", "vfmadd231sd"),
     ("vfmadd213ss", "vfmadd231ss"),
+    ("vfmsub213sd", "vfmsub231sd"),
+    ("vfmsub213ss", "vfmsub231ss"),
     ("wbnoinvd", "wbinvd"),
     ("wrssd", "wrss"),
     ("wrssq", "wrss"),
