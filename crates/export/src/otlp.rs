@@ -10,7 +10,7 @@ use crate::Weight;
 use crate::clean::clean;
 use crate::numbered::Numbered;
 use crate::protobuf::Message;
-use crate::stacks::{Stacks, command, file_name, name};
+use crate::stacks::{Stacks, command, file_name, name, times_ns};
 use records::Document;
 use records::profile::Profile;
 use sha2::{Digest, Sha256};
@@ -171,7 +171,6 @@ impl<'s> Building<'s> {
 
     fn profile(&mut self, document: &Document<Profile>, weight: Weight) -> Message {
         use field::profile as at;
-        let profile = &document.body;
         let what = weight.word();
         let mut message = Message::default();
         message.message(at::SAMPLE_TYPE, &self.value_type(what));
@@ -181,11 +180,9 @@ impl<'s> Building<'s> {
             sample.numbers(field::sample::VALUES, [self.stacks.ns(samples)]);
             message.message(at::SAMPLES, &sample);
         }
-        let elapsed_ns = profile.summary.elapsed.value().unwrap_or(0.0) * 1e9;
-        let written: Option<jiff::Timestamp> = document.header.created.parse().ok();
-        let began_ns = written.map_or(0.0, |time| time.as_second() as f64 * 1e9 - elapsed_ns);
-        message.fixed64(at::TIME_UNIX_NANO, began_ns.max(0.0) as u64);
-        message.number(at::DURATION_NANO, elapsed_ns as u64);
+        let [began_ns, elapsed_ns] = times_ns(document);
+        message.fixed64(at::TIME_UNIX_NANO, began_ns);
+        message.number(at::DURATION_NANO, elapsed_ns);
         message.message(at::PERIOD_TYPE, &self.value_type(Weight::Time.word()));
         message.number(at::PERIOD, self.stacks.ns_a_sample().round() as u64);
         message.bytes(at::PROFILE_ID, &id(document, what));
@@ -194,17 +191,8 @@ impl<'s> Building<'s> {
 
     /// The number of a node's stack.
     fn stack(&mut self, node: usize) -> u64 {
-        let mut locations = Vec::new();
-        let mut place = Vec::new();
-        for node in self.stacks.outwards(node) {
-            place.push(self.stacks.nodes()[node].frame);
-            if !self.stacks.frame(node).is_inlined {
-                locations.push(self.locations.number(std::mem::take(&mut place)) + 1);
-            }
-        }
-        if !place.is_empty() {
-            locations.push(self.locations.number(place) + 1);
-        }
+        let places = self.stacks.places(node).into_iter();
+        let locations: Vec<u64> = places.map(|place| self.locations.number(place) + 1).collect();
         self.found.number(locations) + 1
     }
 

@@ -11,7 +11,7 @@ use crate::Weight;
 use crate::clean::clean;
 use crate::numbered::Numbered;
 use crate::protobuf::Message;
-use crate::stacks::{Stacks, command, file_name, name};
+use crate::stacks::{Stacks, command, file_name, name, times_ns};
 use flate2::{Compression, GzBuilder};
 use records::Document;
 use records::profile::Profile;
@@ -91,11 +91,9 @@ pub(crate) fn bytes(document: &Document<Profile>, stacks: &Stacks<'_>, weight: W
     building.mappings(&mut message);
     building.locations(&mut message);
     building.functions(&mut message);
-    let elapsed_ns = profile.summary.elapsed.value().unwrap_or(0.0) * 1e9;
-    let written: Option<jiff::Timestamp> = document.header.created.parse().ok();
-    let began_ns = written.map_or(0.0, |time| time.as_second() as f64 * 1e9 - elapsed_ns);
-    message.number(at::TIME_NANOS, began_ns.max(0.0) as u64);
-    message.number(at::DURATION_NANOS, elapsed_ns as u64);
+    let [began_ns, elapsed_ns] = times_ns(document);
+    message.number(at::TIME_NANOS, began_ns);
+    message.number(at::DURATION_NANOS, elapsed_ns);
     message.message(at::PERIOD_TYPE, &building.value_type(cpu, "nanoseconds"));
     message.number(at::PERIOD, stacks.ns_a_sample().round() as u64);
     let comments = [format!("gleaner {}", clean(&document.header.gleaner)), command(profile)];
@@ -146,17 +144,8 @@ impl<'s> Building<'s> {
     }
 
     fn sample(&mut self, node: usize, samples: u64) -> Message {
-        let mut locations = Vec::new();
-        let mut place = Vec::new();
-        for node in self.stacks.outwards(node) {
-            place.push(self.stacks.nodes()[node].frame);
-            if !self.stacks.frame(node).is_inlined {
-                locations.push(self.locations.number(std::mem::take(&mut place)) + 1);
-            }
-        }
-        if !place.is_empty() {
-            locations.push(self.locations.number(place) + 1);
-        }
+        let places = self.stacks.places(node).into_iter();
+        let locations: Vec<u64> = places.map(|place| self.locations.number(place) + 1).collect();
         let stall = self.stacks.nodes()[node].stall;
         let mut message = Message::default();
         message.numbers(field::sample::LOCATION_ID, locations);

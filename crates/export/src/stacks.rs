@@ -6,6 +6,7 @@
 
 use crate::clean::clean;
 use crate::{ExportError, Weight};
+use records::Document;
 use records::profile::{CallFrame, CallNode, Profile};
 use std::borrow::Cow;
 
@@ -69,6 +70,20 @@ impl<'p> Stacks<'p> {
         std::iter::successors(Some(node), |&node| self.nodes[node].caller)
     }
 
+    /// The frames of a node and its callers by places, the innermost first: those that are inlined
+    /// there, and the function that holds them.
+    pub(crate) fn places(&self, node: usize) -> Vec<Vec<usize>> {
+        let (mut places, mut place) = (Vec::new(), Vec::new());
+        for node in self.outwards(node) {
+            place.push(self.nodes[node].frame);
+            if !self.frame(node).is_inlined {
+                places.push(std::mem::take(&mut place));
+            }
+        }
+        places.extend(Some(place).filter(|place| !place.is_empty()));
+        places
+    }
+
     /// Nodes with samples of this weight, and their count.
     pub(crate) fn sampled(&self, weight: Weight) -> impl Iterator<Item = (usize, u64)> + '_ {
         let counts = self.nodes.iter().map(move |node| weight.of(node)).enumerate();
@@ -129,6 +144,15 @@ pub(crate) fn name(frame: &CallFrame) -> String {
 /// The last part of a path.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+/// When a run began, in nanoseconds since 1970, and how many it took: its record is written at its
+/// end.
+pub(crate) fn times_ns(document: &Document<Profile>) -> [u64; 2] {
+    let elapsed_ns = document.body.summary.elapsed.value().unwrap_or(0.0) * 1e9;
+    let written: Option<jiff::Timestamp> = document.header.created.parse().ok();
+    let began_ns = written.map_or(0.0, |time| time.as_second() as f64 * 1e9 - elapsed_ns);
+    [began_ns.max(0.0) as u64, elapsed_ns as u64]
 }
 
 /// The program in words, as its user typed it.

@@ -86,9 +86,9 @@ fn parents() -> Vec<(u32, u32)> {
     entries.flatten().filter_map(of).collect()
 }
 
-/// With its threads, and with those of its children that it has waited for: a server may have a
-/// process for each client.
-fn cpu_time_of(process: u32) -> Duration {
+/// The CPU time so far of a process, with its threads, and with those of its children that it has
+/// waited for: a server may have a process for each client.
+pub fn cpu_time_of(process: u32) -> Duration {
     let own = libc::pid_t::try_from(process).map_or(0, sys::cpu_ns_of);
     Duration::from_nanos(own) + of_ended_children(process).unwrap_or_default()
 }

@@ -168,16 +168,6 @@ pub(crate) fn cpu_time_of_children() -> Duration {
     time(usage.ru_utime) + time(usage.ru_stime)
 }
 
-/// CPU time of a running process, and of its children that have ended.
-pub(crate) fn cpu_time_of(process: u32) -> Duration {
-    /// Of the fields behind the name, which may hold spaces.
-    const USER_TIME: usize = 11;
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ').skip(USER_TIME).take(4);
-    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
-    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second().max(1) as f64)
-}
-
 /// The threads of a running process.
 pub(crate) fn threads_of(process: u32) -> io::Result<Vec<u32>> {
     let entries = std::fs::read_dir(format!("/proc/{process}/task"))?;

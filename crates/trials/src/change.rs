@@ -192,6 +192,7 @@ fn ahead(load: &StallingLoad, profile: &Profile) -> Option<Prefetched> {
         function: load.function.clone(),
         walk,
         hides_it: hides_it(load, profile),
+        own_ahead: own_prefetches::ahead_of(Path::new(&load.module), load.address),
     })
 }
 
@@ -235,7 +236,7 @@ impl Change {
             Self::Allocators(_) => "another allocator".to_owned(),
             Self::Prefetch(load) => {
                 let function = load.function.as_deref().unwrap_or("?");
-                let own = match own_prefetches::ahead_of(Path::new(&load.module), load.address) {
+                let own = match load.own_ahead {
                     Some(bytes) => format!(" (its own, {bytes} bytes ahead, comes too late)"),
                     None => String::new(),
                 };

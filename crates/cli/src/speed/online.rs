@@ -52,8 +52,13 @@ pub(super) fn online(args: &SpeedArgs, console: &Console) -> anyhow::Result<Exit
             return Ok(end_like(running.wait(stop, || {})?));
         }
     };
-    let found = tuned.search(args.budget.unwrap_or(BUDGET), &mut |what| console.remark(what));
-    let found = found.map_err(|why| Refusal::failed(name(), why.to_string()))?;
+    let found = match tuned.search(args.budget.unwrap_or(BUDGET), &mut |what| console.remark(what)) {
+        Ok(found) => found,
+        Err(why) => {
+            console.remark(&format!("it runs as it is: {why}"));
+            return Ok(end_like(running.wait(stop, || {})?));
+        }
+    };
     let mut document = Document::now(recipe(&program, file.clone(), &host, found, began.elapsed()));
     document.body.program.counted = Some(tuned.counted());
     // What cannot be written is no reason for the program to end.

@@ -12,7 +12,7 @@ use super::StoredError;
 use super::decoded::{Decoded, Interned, Location, Module, Name, Texts, is_of_kernel};
 use super::sample_types::{Chosen, ValueType, choose};
 use super::tree::{Budget, Map, Tree};
-use super::wire::{Begun, FILE, Field, Fields, Stream, damaged, numbers};
+use super::wire::{Begun, FILE, Field, Fields, Stream, damaged, numbers, value_type};
 use std::collections::HashMap;
 use std::io::BufRead;
 
@@ -212,18 +212,6 @@ impl RawProfile {
         *sum = sum.saturating_add(value);
         Ok(())
     }
-}
-
-fn value_type(message: &[u8]) -> Result<(u64, u64), StoredError> {
-    let mut found = (0, 0);
-    for field in Fields::of(message) {
-        match field? {
-            (1, Field::Number(kind)) => found.0 = kind,
-            (2, Field::Number(unit)) => found.1 = unit,
-            _ => {}
-        }
-    }
-    Ok(found)
 }
 
 /// The number of a sample's stack, and its value: where it has none, each of its times is one.

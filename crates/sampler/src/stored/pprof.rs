@@ -11,7 +11,7 @@ use super::StoredError;
 use super::decoded::{ById, Decoded, Location, Module, Name, Texts, is_of_kernel};
 use super::sample_types::{ValueType, choose};
 use super::tree::{Budget, Tree};
-use super::wire::{Begun, FILE, Field, Fields, Stream, damaged, numbers};
+use super::wire::{Begun, FILE, Field, Fields, Stream, damaged, numbers, value_type};
 use std::io::BufRead;
 
 /// Numbers of fields, by message.
@@ -116,18 +116,6 @@ pub(super) fn decode<R: BufRead>(
         }
     }
     reading.finish(budget)
-}
-
-fn value_type(message: &[u8]) -> Result<(u64, u64), StoredError> {
-    let mut found = (0, 0);
-    for field in Fields::of(message) {
-        match field? {
-            (1, Field::Number(kind)) => found.0 = kind,
-            (2, Field::Number(unit)) => found.1 = unit,
-            _ => {}
-        }
-    }
-    Ok(found)
 }
 
 impl Reading {

@@ -81,6 +81,19 @@ impl<'b> Iterator for Fields<'b> {
     }
 }
 
+/// A kind of values and their unit, by the numbers of their texts: alike in both formats.
+pub(super) fn value_type(message: &[u8]) -> Result<(u64, u64), StoredError> {
+    let mut found = (0, 0);
+    for field in Fields::of(message) {
+        match field? {
+            (1, Field::Number(kind)) => found.0 = kind,
+            (2, Field::Number(unit)) => found.1 = unit,
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
 /// The numbers of a field of numbers, which stand behind each other or one in each field.
 pub(super) fn numbers(field: Field<'_>) -> impl Iterator<Item = Result<u64, StoredError>> {
     let (mut one, mut rest) = match field {

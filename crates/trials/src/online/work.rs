@@ -26,11 +26,12 @@ impl Work {
 
     /// With the CPU time.
     pub(super) fn so_far(&self) -> Result<(f64, Duration), String> {
+        let processes = child::tree(self.process);
         let done = match &self.counted {
-            Counted::ReadsAndWrites => child::tree(self.process).into_iter().filter_map(calls).sum(),
+            Counted::ReadsAndWrites => processes.iter().copied().filter_map(calls).sum(),
             Counted::Command(command) => told_by(command)?,
         };
-        Ok((done, child::cpu_time_of_tree(self.process)))
+        Ok((done, processes.into_iter().map(child::cpu_time_of).sum()))
     }
 
     pub(super) fn says(&self) -> String {

@@ -24,6 +24,8 @@ pub struct Prefetched {
     pub walk: Walk,
     /// The number of steps that take as long as the load does, if that is known.
     pub hides_it: Option<f64>,
+    /// How many bytes ahead of it the program prefetches by itself, and waits all the same.
+    pub own_ahead: Option<i64>,
 }
 
 /// How a load goes through memory.

@@ -50,12 +50,7 @@ pub fn everywhere(data: &[u8], ahead: i32) -> Result<Prefetches, TwinError> {
         };
         (0..all.len()).filter_map(one).collect::<Vec<_>>()
     };
-    Ok((0..module.units.len())
-        .into_par_iter()
-        .flat_map_iter(of_unit)
-        .collect::<Vec<_>>()
-        .into_iter()
-        .collect())
+    Ok((0..module.units.len()).into_par_iter().flat_map_iter(of_unit).collect())
 }
 
 /// Bytes of a cache line.
