@@ -5,7 +5,7 @@
 //! misses overlap until a queue is full. An address that moves by the same distance makes a stream.
 
 use crate::code::cause::{Code, accesses, writes};
-use iced_x86::{Instruction, Mnemonic};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use image::loads::{Classes, Rounds, Unit};
 use records::profile::Pattern;
 use std::collections::{BTreeMap, HashMap};
@@ -35,21 +35,50 @@ pub(crate) fn patterns(code: &Code<'_>, loads: impl IntoIterator<Item = Svma>) -
     by_unit.into_iter().flat_map(|(unit, loads)| in_unit(code, unit, loads)).collect()
 }
 
-/// Whether the register that a load writes is written in its innermost loop by nothing but loads
-/// that go on from it, so that it holds the address of the next one.
+/// Whether what a load reads is the base or index of its next address: its register is written in
+/// its innermost loop by nothing but loads that go on from it, or goes through a slot of the stack,
+/// as in code that is not optimised.
 fn is_taken_as_it_is(unit: &Unit, at: usize, block: usize) -> bool {
     let register = unit.instructions[at].op0_register().full_register();
+    let Some(around) = unit.loops.around(block) else { return true };
+    let in_loop = || around.body.iter().flat_map(|&block| in_block(unit, block as usize));
     let goes_on = |it: &Instruction| {
         it.mnemonic() == Mnemonic::Mov
             && !accesses(it).is_empty()
             && [it.memory_base(), it.memory_index()].contains(&register)
     };
-    let Some(around) = unit.loops.around(block) else { return true };
-    let in_loop = around.body.iter().flat_map(|&block| {
-        let bounds = unit.cfg.blocks[block as usize];
-        &unit.instructions[bounds.first as usize..bounds.end as usize]
-    });
-    in_loop.filter(|it| writes(it, register)).all(goes_on)
+    if in_loop()
+        .filter(|&number| writes(&unit.instructions[number], register))
+        .all(|number| goes_on(&unit.instructions[number]))
+    {
+        return true;
+    }
+    // The last write of a register in front of an instruction of the same block.
+    let written_by = |number: usize, register: Register| {
+        let first = unit.cfg.blocks[unit.cfg.block_of(number)].first as usize;
+        (first..number).rev().find(|&before| writes(&unit.instructions[before], register))
+    };
+    let slot_of = |operand: u32, it: &Instruction| {
+        let is_move = it.mnemonic() == Mnemonic::Mov && it.op_kind(operand) == OpKind::Memory;
+        let is_slot =
+            matches!(it.memory_base(), Register::RBP | Register::RSP) && it.memory_index() == Register::None;
+        (is_move && is_slot).then(|| (it.memory_base(), it.memory_displacement64()))
+    };
+    let slot = written_by(at, register).and_then(|from| slot_of(1, &unit.instructions[from]));
+    let Some(slot) = slot else { return false };
+    let mut stores = in_loop()
+        .filter(|&number| slot_of(0, &unit.instructions[number]) == Some(slot))
+        .map(|number| (number, unit.instructions[number].op1_register()))
+        .peekable();
+    let is_of_it =
+        |(number, from): (usize, Register)| from == register && written_by(number, register) == Some(at);
+    stores.peek().is_some() && stores.all(is_of_it)
+}
+
+/// The numbers of a block's instructions.
+fn in_block(unit: &Unit, block: usize) -> std::ops::Range<usize> {
+    let bounds = unit.cfg.blocks[block];
+    bounds.first as usize..bounds.end as usize
 }
 
 fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Dependence)> {
