@@ -281,7 +281,8 @@ impl Indexed {
         let own = index_load.op0_register().full_register();
         let others = (0..16).map(|number| Register::RAX + number);
         [own].into_iter().chain(others).find(|&register| {
-            let is_dead = register == own || !live.contains(RegSet::of(register));
+            // Its own may be live, too: where an exception's landing pad reads it.
+            let is_dead = !live.contains(RegSet::of(register));
             is_dead && !used.contains(&register) && !RegSet::of(register).meets(RegSet::general(RSP))
         })
     }
@@ -468,6 +469,10 @@ mod tests {
         assert_eq!((&*code[0], &*code[4]), ("lea rbx,[rdi]", "mov ebx,[rdi+10h]"), "{code:?}");
         let every = RegSet::GENERAL;
         assert_eq!(before(3, every, 4, write), None, "all are live");
+        // A landing pad may read what the index load is about to overwrite.
+        let code = before(1, RegSet::general(2), 16, gather).unwrap();
+        assert_eq!(code[0], "lea rcx,[rsi+rax*4]");
+        assert_eq!(before(1, every, 16, gather), None, "its own register, too");
     }
 
     #[test]
