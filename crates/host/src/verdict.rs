@@ -28,17 +28,50 @@ pub(crate) fn verdict(host: &Host) -> Verdict {
         .map(|(name, ability)| (name.to_owned(), not_built(ability))),
     );
     profile.insert("clock".to_owned(), code(&|| clock(&c.software)));
+    profile.insert("system".to_owned(), code(&|| system(host, &place)));
+    profile.insert("stored".to_owned(), code(&stored));
     Verdict { measure: code(&|| measure(host)), profile, harvest: code(&|| harvest(host, &place)) }
 }
 
 /// Sampling CPU time takes the kernel's software events, and no PMU.
 fn clock(software: &Ability) -> Ability {
     match software {
-        Ability::Yes { .. } => {
-            Ability::yes("samples of CPU time name the loads that stall; no PMU is needed")
-        }
+        Ability::Yes { .. } => Ability::yes(
+            "samples of CPU time name the loads that stall, without a PMU: in native code, in what Java and node \
+                 compile, and by lines of Python 3.11 to 3.14",
+        ),
         no_or_unknown => no_or_unknown.clone(),
     }
+}
+
+/// Sampling all processes is a right of its own.
+fn system(host: &Host, place: &Place<'_>) -> Ability {
+    let (limits, paranoid) = (&host.limits, host.counters.paranoid.value());
+    if let no_or_unknown @ (Ability::No { .. } | Ability::Unknown { .. }) = &host.counters.software {
+        return no_or_unknown.clone();
+    }
+    let Some(capabilities) = limits.capabilities.get() else {
+        return Ability::unknown("the capabilities of this process are not known");
+    };
+    let has = |name: &str| capabilities.iter().any(|capability| capability == name);
+    if has("perfmon") || has("sys_admin") || paranoid.is_some_and(|level| level < 0) {
+        return Ability::yes("all processes may be sampled: gleaner profile --system, gleaner top");
+    }
+    let all = place.container.is_some().then(|| remedies::permission(place, paranoid, limits));
+    Ability::no(
+        "all processes may be sampled by root and with CAP_PERFMON only",
+        all.unwrap_or_else(|| {
+            "run as root, give the binary CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=-1`".to_owned()
+        }),
+    )
+}
+
+/// Reading files takes no right.
+fn stored() -> Ability {
+    Ability::yes(
+        "profiles that others took are read: pprof, OTLP, perf.data, collapsed stacks; `gleaner doctor --skid` says \
+         whether samples of this processor name the load",
+    )
 }
 
 /// This host would allow it, but no sampler is built yet that uses it.

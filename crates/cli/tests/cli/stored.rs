@@ -77,8 +77,8 @@ fn refused(place: &Place, arguments: &[&str]) -> String {
     text(&output.stderr)
 }
 
-/// The share of a function's samples that its loads have, of those with these patterns: as much as
-/// so many samples allow.
+/// The share of a function's samples that its loads have, of those with these patterns: the most
+/// that this number of samples allows.
 fn share_of(profile: &Profile, function: &str, patterns: &[Pattern]) -> f64 {
     let all: u64 = profile
         .functions

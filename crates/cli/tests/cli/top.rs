@@ -118,8 +118,8 @@ fn one_goes_from_a_program_to_the_code_that_waits() {
     terminal.press("h");
     terminal.wait_for("go into it");
     terminal.press("h");
-    // Without names yet, no program waits; with them, this one waits most, and other programs of the
-    // machine may wait as much for a while.
+    // Without names yet, no program waits; with them, this one waits most; others of the machine
+    // may wait as much for a while.
     wait_until("one goes into the program that waits", LIMIT, || {
         if terminal.shown().contains(" > ") {
             terminal.press("Escape");

@@ -114,7 +114,8 @@ impl Ability {
 #[serde(default)]
 pub struct Verdict {
     pub measure: Ability,
-    /// One ability per profiling backend: probe, trace, pebs, ibs, spe.
+    /// One ability per profiling backend: probe, trace, pebs, ibs, spe, clock; `system`: of all
+    /// processes; `stored`: of profiles that others took.
     pub profile: std::collections::BTreeMap<String, Ability>,
     pub harvest: Ability,
 }
