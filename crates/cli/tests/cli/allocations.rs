@@ -82,7 +82,8 @@ fn data_is_named_by_where_it_is_allocated() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "preloaded\n"), "{told}");
     let list = allocated_in(&profile, "make_list").unwrap_or_else(|| panic!("{told}"));
     assert!(list.name.starts_with("malloc in make_list (p.c:"), "{list:?}");
-    assert!((40_000..100_000).contains(&list.count), "all lived at once: {list:?}");
+    // Of few pages, where it allocates fast: ten of them stand for all.
+    assert!((20_000..140_000).contains(&list.count), "all lived at once: {list:?}");
     let made = list.allocations.estimate().unwrap();
     assert!(made.lo <= 65_536.0 * 1.1 && 65_536.0 <= made.hi * 1.1, "{list:?}");
     assert_eq!(list.bytes.value(), Some(64.0));

@@ -7,11 +7,15 @@
 //! ```text
 //!   the core waits 120 cycles each time, a miss costs 350 cycles:  P(miss) = 0.34
 //! ```
+//!
+//! Few samples beside a load leave that wide. A chain waits for its whole latency each time, and what
+//! no L2 holds takes what the level behind it costs at least: the middle of what remains is taken.
 
 use super::priors::{MissRates, Priors};
 use super::subject::{Candidate, Subject};
-use records::plan::Origin;
-use records::profile::Profile;
+use model::prices::Pricing;
+use records::plan::{Origin, Prices};
+use records::profile::{Pattern, Profile, StallingLoad};
 use std::collections::{HashMap, HashSet};
 use units::Estimate;
 
@@ -42,7 +46,8 @@ enum FileKey {
 type Waits = HashMap<u64, Option<Estimate>>;
 
 impl ProfiledRates {
-    pub fn of<'p>(profiles: impl IntoIterator<Item = &'p Profile>, miss_cycles: f64) -> Self {
+    pub fn of<'p>(profiles: impl IntoIterator<Item = &'p Profile>, prices: &Prices) -> Self {
+        let miss_cycles = prices.miss().1.value;
         let mut files: HashMap<FileKey, Waits> = HashMap::new();
         let profiles: Vec<&Profile> = profiles.into_iter().collect();
         let loads = || profiles.iter().flat_map(|profile| &profile.loads);
@@ -54,7 +59,7 @@ impl ProfiledRates {
                 Some(id) => FileKey::BuildId(id.clone()),
                 None => FileKey::Path(load.module.clone()),
             };
-            let each = load.stall_each.estimate();
+            let each = waits(load, prices);
             // Of two profiles of one file, that one counts in which the load waits longer.
             let waits = files.entry(key).or_default().entry(load.address).or_insert(each);
             if each.map(|each| each.value) > waits.map(|waits| waits.value) {
@@ -79,6 +84,19 @@ impl ProfiledRates {
             None => FileKey::Path(subject.path.clone()),
         })
     }
+}
+
+/// Cycles that the core waits for a load each time.
+fn waits(load: &StallingLoad, prices: &Prices) -> Option<Estimate> {
+    let each = load.stall_each.estimate()?;
+    let is_chain = load.pattern == Pattern::Chain && load.stride.estimate().is_none();
+    let behind_l2 = prices.levels.get(2).and_then(|level| level.cycles.value());
+    let Some(least) = behind_l2.filter(|_| is_chain && load.beyond_l2) else { return Some(each) };
+    let most = each.hi.min(prices.miss().1.value);
+    if each.value >= least || most < least {
+        return Some(each);
+    }
+    Some(Estimate::new((least * most).sqrt(), least, each.hi))
 }
 
 impl MissRates for ProfiledRates {

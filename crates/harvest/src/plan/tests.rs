@@ -1,6 +1,7 @@
 use super::*;
 use model::prices;
 use records::plan::{Gain, Origin, Prefetch};
+use records::profile::Pattern;
 use units::Bytes;
 
 fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
@@ -210,6 +211,34 @@ fn bounds_follow_from_prices_and_wishes() {
 }
 
 #[test]
+fn a_chain_beyond_l2_waits_for_as_long_as_its_level_takes() {
+    let mut profile: records::profile::Profile =
+        records::parse(include_bytes!("../../../records/fixtures/profile.v1.clock-three-loops.json"))
+            .unwrap()
+            .body;
+    profile.loads.truncate(1);
+    let prices = prices::assumed("a test");
+    let mut rate = |each: Estimate, pattern: Pattern, beyond_l2: bool| {
+        let load = &mut profile.loads[0];
+        (load.module, load.build_id, load.address) = ("/bin/x".to_owned(), None, 1);
+        (load.pattern, load.beyond_l2) = (pattern, beyond_l2);
+        load.stride = Quantity::unresolved("a test");
+        load.stall_each = Quantity::modelled(each, Unit::Cycles);
+        let rates = ProfiledRates::of([&profile], &prices);
+        let all = vec![candidate(1, LoadClass::Loose, 0)];
+        rates.rate(&subject(Role::Primary, all.clone()), &all[0]).0.value
+    };
+    let (wide, near) = (Estimate::new(35.0, 9.0, 1e5), Estimate::new(35.0, 30.0, 40.0));
+    let level_and_miss = (55.0_f64 * 350.0).sqrt() / 350.0;
+    assert!((rate(wide, Pattern::Chain, true) - level_and_miss).abs() < 1e-9);
+    for (each, pattern, beyond_l2) in
+        [(near, Pattern::Chain, true), (wide, Pattern::Chain, false), (wide, Pattern::Parallel, true)]
+    {
+        assert!((rate(each, pattern, beyond_l2) - 0.1).abs() < 1e-9, "{each:?} {pattern:?}");
+    }
+}
+
+#[test]
 fn a_profile_goes_before_priors() {
     let mut profile: records::profile::Profile =
         records::parse(include_bytes!("../../../records/fixtures/profile.v1.clock-three-loops.json"))
@@ -220,8 +249,8 @@ fn a_profile_goes_before_priors() {
         (load.module, load.build_id, load.address) = ("/bin/x".to_owned(), None, address);
         load.stall_each = Quantity::modelled(Estimate::exact(each), Unit::Cycles);
     }
-    let rates = ProfiledRates::of([&profile], 350.0);
     let prices = prices::assumed("a test");
+    let rates = ProfiledRates::of([&profile], &prices);
     let planned = |subject: Subject| plan(&[subject], &prices, &rates, &wishes()).modules.remove(0);
     // By priors the first would not pay, and the others would.
     let all = vec![

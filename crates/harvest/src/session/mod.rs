@@ -29,7 +29,6 @@ use crate::find::linked::Wanted;
 use crate::machine_prices::{self, Costs, MachinePrices};
 use crate::plan::{self, ProfiledRates, Wishes};
 use crate::progress::notice;
-use model::prices::Pricing;
 use modules::module_of;
 use planning::Planning;
 use records::plan::Plan;
@@ -111,7 +110,7 @@ pub fn prepare(
                 .map(|path| Ok(records::read::<Profile>(path)?.body))
                 .collect::<Result<Vec<Profile>, SessionError>>()?;
             let known = request.decide.then(|| known::of(&participants, &mut profiles));
-            let rates = ProfiledRates::of(&profiles, prices.miss().1.value);
+            let rates = ProfiledRates::of(&profiles, &prices);
             // What is made for this run only, no later one goes on with.
             let may_leave =
                 request.libraries == Wanted::OfScavengers && !request.dry_run && !cache.is_temporary();
