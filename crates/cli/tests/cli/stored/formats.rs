@@ -108,6 +108,44 @@ fn frames_that_are_addresses_name_loads() {
     assert!(told.contains("2 samples name functions and no instructions"), "{told}");
 }
 
+/// A gather, and a loop that computes with a load whose data stays near.
+const COMPUTES: &str = r#"
+#include <stdio.h>
+unsigned indices[4096]; long table[1 << 20]; long few[64];
+__attribute__((noinline, noclone)) long gather(long from) {
+    long sum = 0;
+    for (long i = 0; i < 4096; i++) sum += table[from + indices[i]];
+    return sum;
+}
+__attribute__((noinline, noclone)) long compute(long n, long x) {
+    for (long i = 0; i < n; i++) { x = x * 31 + few[i & 63]; x ^= x >> 7; x *= 0x9e37; x += i; }
+    return x;
+}
+int main(int count, char **words) { printf("%ld %ld\n", gather(count), compute(count, count)); }
+"#;
+
+#[test]
+fn a_load_that_is_often_sampled_counts_by_itself_where_most_time_is_computing() {
+    let place = Place::uncompiled(COMPUTES, env!("CARGO_BIN_EXE_gleaner"));
+    assert!(place.compile("cc", "p", &["-O1", "-g"]));
+    let rows = text(&gleaner(&place, &["sites", "p"]).output().unwrap().stdout);
+    // Where samples of a load land, and the instruction behind, at which the core computes.
+    let landing = |kind: &str| -> (u64, u64) {
+        let row = rows.lines().find(|row| row.contains(kind)).unwrap_or_else(|| panic!("{rows}"));
+        let cell = |number: usize| row.split(',').nth(number).unwrap().parse().unwrap();
+        (cell(4), cell(5))
+    };
+    let ((gathered, _), (near, computing)) =
+        (landing(",parallel,gather,"), landing(",load,parallel,compute,"));
+    let path = place.at("p").display().to_string();
+    let folded = [(gathered, 40), (near, 12), (computing, 3000)]
+        .map(|(address, samples)| format!("main;{path}+{address:#x} {samples}\n"));
+    std::fs::write(place.at("folded"), folded.concat()).unwrap();
+    let (profile, told) = profiled(&place, &["--collapsed", "folded"]);
+    let loads: Vec<_> = profile.loads.iter().map(|load| (load.function.as_deref(), load.samples)).collect();
+    assert_eq!(loads, [(Some("gather"), 40)], "{told}");
+}
+
 const READS_EXPORT: &str = r#"
 import json
 from opentelemetry.proto.profiles.v1development import profiles_pb2 as pb

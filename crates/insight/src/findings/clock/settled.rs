@@ -21,7 +21,8 @@ use records::profile::Level;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Estimate, Quantity, Svma};
 
-/// With fewer addresses no level is known.
+/// With fewer addresses no level is known. Where no sample of a run tells addresses, as none does
+/// that another profiler stored, fewer samples than that tell nothing of a load.
 const FEW: usize = 16;
 /// Parts of a sample that are counted.
 const ALIKE: u64 = 1000;
@@ -54,6 +55,14 @@ pub(super) struct WaitedLoad {
     pub readings: Vec<Reading>,
 }
 
+impl WaitedLoad {
+    /// Too seldom sampled to know it by itself; `tells_addresses`: samples of this run do.
+    fn is_seldom(&self, tells_addresses: bool) -> bool {
+        let known = if tells_addresses { self.addresses.len() as u64 } else { self.samples };
+        known < FEW as u64
+    }
+}
+
 /// A function with its samples, by instruction.
 pub(super) struct SampledFunction {
     pub what: u32,
@@ -67,7 +76,8 @@ impl ByClock<'_, '_, '_> {
     /// Counts what the core waited for, and lists functions.
     pub(super) fn settle(&mut self, sources: &HashMap<u32, Source<'_>>) {
         let near = self.near_functions();
-        let are_short = self.few_are_short();
+        let tells_addresses = self.waited.iter().any(|load| !load.addresses.is_empty());
+        let are_short = self.few_are_short(tells_addresses);
         let met = self.met();
         let mut computed: HashMap<(u32, Option<usize>), u64> = HashMap::new();
         let mut gone = HashSet::new();
@@ -78,7 +88,7 @@ impl ByClock<'_, '_, '_> {
                 Level::L2 => load.is_short,
                 Level::Unresolved if load.beyond_l2 => false,
                 Level::Unresolved => {
-                    let few = are_short && load.addresses.len() < FEW;
+                    let few = are_short && load.is_seldom(tells_addresses);
                     few || load.is_short || near.contains(&(load.what, load.unit))
                 }
                 _ => false,
@@ -126,9 +136,10 @@ impl ByClock<'_, '_, '_> {
     /// Whether the core waits no longer, each time, for loads of which too few samples tell where
     /// their data is, all of them taken together, than L1 takes. Programs that compute have samples
     /// behind all of their instructions, and so behind each of many loads a few.
-    fn few_are_short(&self) -> bool {
+    fn few_are_short(&self, tells_addresses: bool) -> bool {
         let few = self.waited.iter().filter(|load| {
-            load.level == Level::Unresolved && !load.beyond_l2 && !load.is_chain && load.addresses.len() < FEW
+            let is_unknown = load.level == Level::Unresolved && !load.beyond_l2;
+            is_unknown && !load.is_chain && load.is_seldom(tells_addresses)
         });
         let (mut stalled, mut beside) = (0, Beside::default());
         for load in few {
