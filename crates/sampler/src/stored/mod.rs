@@ -142,7 +142,7 @@ fn program(decoded: &Decoded, request: &StoredRequest<'_>) -> ProfiledProgram {
 fn sampling(decoded: &Decoded, placed: &Placed) -> Sampling {
     Sampling {
         backend: Backend::Clock,
-        frequency: match decoded.chosen.period_ns {
+        frequency: match placed::period_ns(decoded) {
             Some(ns) => Quantity::claimed(1e9 / ns as f64, Unit::Hertz),
             None => Quantity::unresolved("the file does not tell how often it was sampled"),
         },
@@ -293,6 +293,35 @@ mod tests {
         let kernel = (0..profile.calls.nodes.len()).find(|&node| frame(node) == Some("[kernel]")).unwrap();
         assert_eq!(profile.calls.nodes[kernel].samples, 30);
         assert_eq!(frame(profile.calls.nodes[kernel].caller.unwrap()), Some("load"));
+    }
+
+    #[test]
+    fn a_period_that_samples_contradict_is_not_believed() {
+        fn field(number: u8, body: &[u8]) -> Vec<u8> {
+            [&[number << 3 | 2, body.len() as u8], body].concat()
+        }
+        // Two stacks of 20 and 10 ms, with the period that is claimed: 1 s, as Pyroscope does, or 10 ms.
+        let of_period = |period: &[u8]| {
+            let mut file = [field(1, &[8, 1, 16, 2]), field(11, &[8, 1, 16, 2]), period.to_vec()].concat();
+            file.extend(field(2, &[8, 1, 16, 0x80, 0xda, 0xc4, 0x09]));
+            file.extend(field(2, &[8, 2, 16, 0x80, 0xad, 0xe2, 0x04]));
+            for (place, name) in [(1, 3), (2, 4)] {
+                file.extend(field(4, &[8, place, 0x22, 2, 8, place]));
+                file.extend(field(5, &[8, place, 16, name]));
+            }
+            ["", "cpu", "nanoseconds", "f", "g"]
+                .iter()
+                .for_each(|text| file.extend(field(6, text.as_bytes())));
+            let (path, binaries) = (Path::new("-"), &[][..]);
+            let request =
+                StoredRequest { path, format: FileFormat::Pprof, stacks: true, binaries, home: None };
+            of_source(&file[..], &request).unwrap()
+        };
+        let profile = of_period(&[0x60, 0x80, 0x94, 0xeb, 0xdc, 0x03]);
+        assert_eq!((profile.sampling.samples, profile.sampling.frequency.value()), (3, None));
+        assert_eq!(profile.summary.cpu_time.value(), Some(0.03));
+        let profile = of_period(&[0x60, 0x80, 0xad, 0xe2, 0x04]);
+        assert_eq!((profile.sampling.samples, profile.sampling.frequency.value()), (3, Some(100.0)));
     }
 
     #[test]

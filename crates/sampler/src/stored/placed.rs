@@ -407,11 +407,22 @@ struct Counted {
 /// No profile has more samples: sums of them stay numbers.
 const MOST_SAMPLES: u64 = 1 << 48;
 
+/// CPU time that a sample stands for. Where samples are not counted, none has less time than that:
+/// Pyroscope claims a second, whatever the samples are.
+pub(super) fn period_ns(decoded: &Decoded) -> Option<u64> {
+    let chosen = &decoded.chosen;
+    let claimed = chosen.period_ns?;
+    let has_less = |values: &[u64]| (1..claimed.div_ceil(2)).contains(&chosen.of(values, 1).1);
+    let is_untrue =
+        chosen.count.is_none() && decoded.tree.leaves().iter().any(|(_, values)| has_less(values));
+    (!is_untrue).then_some(claimed)
+}
+
 fn counts(decoded: &Decoded) -> Result<Vec<Counted>, StoredError> {
     let chosen = &decoded.chosen;
     let leaves = decoded.tree.leaves();
     let least = leaves.iter().map(|(_, values)| chosen.of(values, 1).1).filter(|ns| *ns > 0).min();
-    let quantum = chosen.period_ns.or(least).unwrap_or(1);
+    let quantum = period_ns(decoded).or(least).unwrap_or(1);
     let counted = |(node, values): (Node, &[u64])| {
         let (samples, ns) = chosen.of(values, quantum);
         Counted { node, samples, ns }
