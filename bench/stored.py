@@ -67,7 +67,7 @@ def row(name, directory):
     sure = list(dict.fromkeys(own.sure(fewer) + stored.sure(fewer)))
     differ = [key for key in sure if key not in both]
     shown = [
-        f"{key[0]}:{key[1]:#x} ({(own.names | stored.names)[key]}) {own.share(key)} / {stored.share(key)}"
+        f"{key[0]}:{key[1]:#x} ({(own.names | stored.names)[key][:60]}) {own.share(key)} / {stored.share(key)}"
         for key in differ
     ]
     waits = [f"{100 * side.waiting / side.samples:.0f}%" for side in (own, stored)]
@@ -81,8 +81,9 @@ def summed(path):
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file]
     rows = [cells for cells in rows if cells[3].isdigit()]
     sure, found = sum(int(cells[3]) for cells in rows), sum(int(cells[4]) for cells in rows)
+    rows = [cells for cells in rows if cells[3] != "0"]
     same = sum(cells[3] == cells[4] for cells in rows)
-    return (f"\nOf {len(rows)} programs, {same} have all of these loads in both first tens; of {sure} such loads, {found} are."
+    return (f"\nOf {len(rows)} programs with such loads, {same} have all of them in both first tens; of {sure} such loads, {found} are."
             " Sure: beyond chance (95%) before the eleventh, with as many samples as the profile has that has fewer.")
 
 
@@ -103,6 +104,8 @@ def said(gleaner, path):
         only_names = any("name functions and no instructions: only" in why for why in whys)
         return "read, by function: it has no addresses" if only_names else "read, with addresses"
     last = (done.stderr.strip().splitlines() or ["nothing"])[-1].replace(path, "FILE")
+    # What its samples are instead differs from file to file.
+    last = last.split(": its samples are ")[0].removeprefix("gleaner: ")
     return f"refused: {last}" if done.returncode == 2 else f"FAILED ({done.returncode}): {last}"
 
 
@@ -155,9 +158,9 @@ def gigabyte(gleaner, path="gigabyte.pb"):
     subprocess.run([gleaner, "profile", "-q", "-o", "gigabyte.json", "--pprof", path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     took = time.monotonic() - began
     os.remove(path)
-    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (f"A gigabyte of pprof ({samples / 1e6:.1f} million samples, each with a stack of its own, 50,000 places) took"
-            f" {took:.0f} s and {most >> 10} MiB.")
+            f" {took:.0f} s ({used.ru_utime + used.ru_stime:.0f} s of CPU time) and {used.ru_maxrss >> 10} MiB.")
 
 
 if __name__ == "__main__":

@@ -300,7 +300,7 @@ mod tests {
         fn field(number: u8, body: &[u8]) -> Vec<u8> {
             [&[number << 3 | 2, body.len() as u8], body].concat()
         }
-        // Two stacks of 20 and 10 ms, with the period that is claimed: 1 s, as Pyroscope does, or 10 ms.
+        // Stacks of 20 and 10 ms; the claimed period is a second, as Pyroscope's, or 10 ms.
         let of_period = |period: &[u8]| {
             let mut file = [field(1, &[8, 1, 16, 2]), field(11, &[8, 1, 16, 2]), period.to_vec()].concat();
             file.extend(field(2, &[8, 1, 16, 0x80, 0xda, 0xc4, 0x09]));
