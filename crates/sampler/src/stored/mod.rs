@@ -309,9 +309,9 @@ mod tests {
                 file.extend(field(4, &[8, place, 0x22, 2, 8, place]));
                 file.extend(field(5, &[8, place, 16, name]));
             }
-            ["", "cpu", "nanoseconds", "f", "g"]
-                .iter()
-                .for_each(|text| file.extend(field(6, text.as_bytes())));
+            for text in ["", "cpu", "nanoseconds", "f", "g"] {
+                file.extend(field(6, text.as_bytes()));
+            }
             let (path, binaries) = (Path::new("-"), &[][..]);
             let request =
                 StoredRequest { path, format: FileFormat::Pprof, stacks: true, binaries, home: None };
