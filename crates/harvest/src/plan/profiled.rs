@@ -8,8 +8,9 @@
 //!   the core waits 120 cycles each time, a miss costs 350 cycles:  P(miss) = 0.34
 //! ```
 //!
-//! Few samples beside a load leave that wide. A chain waits for its whole latency each time, and what
-//! no L2 holds takes what the level behind it costs at least: the middle of what remains is taken.
+//! Few samples beside a load leave that wide. A chain waits for its whole latency each time, and
+//! what no L2 holds takes what the level behind it costs at least: the middle of what remains is
+//! taken.
 
 use super::priors::{MissRates, Priors};
 use super::subject::{Candidate, Subject};
