@@ -43,7 +43,7 @@ public class Walk {
             root = insert(root, keys[i]);
         }
         long sum = 0;
-        for (int i = 0; i < count; i++) sum += walk(root, keys[random.nextInt(count)]);
+        for (int i = 0; i < 4 * count; i++) sum += walk(root, keys[random.nextInt(count)]);
         System.out.println(sum);
     }
 }

@@ -136,7 +136,8 @@ fn areas(samples: &[Timed]) -> [Option<(Estimate, u64)>; TIMES] {
         let off = 1.96 * (0.75 * 0.25 / begun as f64).sqrt();
         let bytes = |part: f64| {
             let index = (part.clamp(0.0, 1.0) * (distances.len() - 1) as f64).round() as usize;
-            (2 * distances[index] + LINE_BYTES) as f64
+            // Addresses may be anything that a register held.
+            2.0 * distances[index] as f64 + LINE_BYTES as f64
         };
         let area = Estimate::new(bytes(0.75), bytes(0.75 - off), bytes(0.75 + off));
         areas[times] = Some((area, between_ns[times] / distances.len() as u64));
@@ -196,6 +197,8 @@ mod tests {
         }
         let random = samples(4000, |_, random| random.below(1 << 30));
         assert_eq!(reuse(&random, 0.8, MEMORY_NS), Reuse::Fresh);
+        let anywhere = samples(4000, |_, random| random.below(2) * (u64::MAX - 4096));
+        assert_eq!(reuse(&anywhere, 0.8, MEMORY_NS), Reuse::Fresh, "registers that hold no addresses");
         // A quarter of the time, at most, is elsewhere.
         let near = |time_ns: u64| time_ns / 2_000_000 % 8192 * 8192;
         let few = samples(4000, |time_ns, random| match random.below(10) {
