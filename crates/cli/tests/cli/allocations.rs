@@ -68,7 +68,7 @@ int main(int count, char **words) {
     struct node *list = make_list(table, n);
     long *index = make_index(1 << 22);
     kept = chase(list, 10000000);
-    kept_too = walk(index, 1, 4000000);
+    kept_too = walk(index, 1, 12000000);
     return 0;
 }
 "#;
