@@ -5,10 +5,10 @@
 //! misses overlap until a queue is full. An address that moves by the same distance makes a stream.
 
 use crate::code::cause::{Code, accesses, writes};
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-use image::loads::{Classes, Rounds, Unit};
+use iced_x86::{Instruction, Mnemonic};
+use image::loads::{Classes, Loaded, Place, Region, Rounds, Unit};
 use records::profile::Pattern;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use units::Svma;
 use units::load::LoadClass;
 
@@ -36,49 +36,53 @@ pub(crate) fn patterns(code: &Code<'_>, loads: impl IntoIterator<Item = Svma>) -
 }
 
 /// Whether what a load reads is the base or index of its next address: its register is written in
-/// its innermost loop by nothing but loads that go on from it, or goes through a slot of the stack,
-/// as in code that is not optimised.
+/// its innermost loop by nothing but loads that go on from it, or is copied back from what it read,
+/// by way of the stack where code is not optimised.
 fn is_taken_as_it_is(unit: &Unit, at: usize, block: usize) -> bool {
     let register = unit.instructions[at].op0_register().full_register();
-    let Some(around) = unit.loops.around(block) else { return true };
-    let in_loop = || around.body.iter().flat_map(|&block| in_block(unit, block as usize));
     let goes_on = |it: &Instruction| {
         it.mnemonic() == Mnemonic::Mov
             && !accesses(it).is_empty()
             && [it.memory_base(), it.memory_index()].contains(&register)
     };
-    if in_loop()
-        .filter(|&number| writes(&unit.instructions[number], register))
-        .all(|number| goes_on(&unit.instructions[number]))
-    {
-        return true;
-    }
-    // The last write of a register in front of an instruction of the same block.
-    let written_by = |number: usize, register: Register| {
-        let first = unit.cfg.blocks[unit.cfg.block_of(number)].first as usize;
-        (first..number).rev().find(|&before| writes(&unit.instructions[before], register))
-    };
-    let slot_of = |operand: u32, it: &Instruction| {
-        let is_move = it.mnemonic() == Mnemonic::Mov && it.op_kind(operand) == OpKind::Memory;
-        let is_slot =
-            matches!(it.memory_base(), Register::RBP | Register::RSP) && it.memory_index() == Register::None;
-        (is_move && is_slot).then(|| (it.memory_base(), it.memory_displacement64()))
-    };
-    let slot = written_by(at, register).and_then(|from| slot_of(1, &unit.instructions[from]));
-    let Some(slot) = slot else { return false };
-    let mut stores = in_loop()
-        .filter(|&number| slot_of(0, &unit.instructions[number]) == Some(slot))
-        .map(|number| (number, unit.instructions[number].op1_register()))
-        .peekable();
-    let is_of_it =
-        |(number, from): (usize, Register)| from == register && written_by(number, register) == Some(at);
-    stores.peek().is_some() && stores.all(is_of_it)
+    let Some(around) = unit.loops.around(block) else { return true };
+    let mut in_loop = around.body.iter().flat_map(|&block| {
+        let bounds = unit.cfg.blocks[block as usize];
+        &unit.instructions[bounds.first as usize..bounds.end as usize]
+    });
+    in_loop.all(|it| !writes(it, register) || goes_on(it))
+        || is_copied_back(Region { unit, around: Some(around) }, at as u32)
 }
 
-/// The numbers of a block's instructions.
-fn in_block(unit: &Unit, block: usize) -> std::ops::Range<usize> {
-    let bounds = unit.cfg.blocks[block];
-    bounds.first as usize..bounds.end as usize
+/// Whether the register that a load fills holds in front of it what the load read the last time.
+fn is_copied_back(region: Region<'_>, load: u32) -> bool {
+    let unit = region.unit;
+    let Some(register) = Place::of(unit.instructions[load as usize].op0_register()) else { return false };
+    let mut open = vec![(register, load)];
+    let mut seen = HashSet::new();
+    let mut comes_back = false;
+    while let Some((place, before)) = open.pop() {
+        for &at in &region.reaching(place, before).definitions {
+            if (place, at) == (register, load) {
+                comes_back = true;
+            } else if seen.insert((place, at)) {
+                let Some(from) = copied(unit, at) else { return false };
+                open.push((from, at));
+            }
+        }
+    }
+    comes_back
+}
+
+/// What an instruction copies, whole, into a register or a slot of the stack.
+fn copied(unit: &Unit, at: u32) -> Option<Place> {
+    let it = &unit.instructions[at as usize];
+    let (into, from) = (it.op0_register(), it.op1_register());
+    match (it.mnemonic(), unit.loads_from(at)) {
+        (Mnemonic::Mov, Loaded::Followed(slot)) if into.is_gpr64() => Some(slot),
+        (Mnemonic::Mov, Loaded::Nothing) if from.is_gpr64() => Place::of(from),
+        _ => None,
+    }
 }
 
 fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Dependence)> {
