@@ -369,11 +369,11 @@ fn verdict(page: &mut Page, host: &Host) {
     page.section("Verdict: what this host allows");
     page.ability("measure", &host.verdict.measure);
     let unknown = Ability::unknown("the record does not say");
-    for (label, how) in [("profile", "clock"), ("whole machine", "system"), ("stored profiles", "stored")] {
-        let ability = host.verdict.profile.get(how);
-        if let Some(ability) = ability.or((how == "clock").then_some(&unknown)) {
-            page.ability(label, ability);
-        }
+    let profile = &host.verdict.profile;
+    page.ability("profile", profile.get("clock").unwrap_or(&unknown));
+    // Older records do not say.
+    for (label, how) in [("whole machine", "system"), ("stored profiles", "stored")] {
+        profile.get(how).into_iter().for_each(|ability| page.ability(label, ability));
     }
     page.ability("harvest", &host.verdict.harvest);
 }

@@ -1,7 +1,7 @@
 use super::*;
 use model::prices;
 use records::plan::{Gain, Origin, Prefetch};
-use records::profile::Pattern;
+use records::profile::{Pattern, Profile};
 use units::Bytes;
 
 fn candidate(address: u64, class: LoadClass, group: u32) -> Candidate {
@@ -210,13 +210,16 @@ fn bounds_follow_from_prices_and_wishes() {
     assert_eq!(of(None, 12, 1e-8), (1, 26));
 }
 
+fn profile_of_loads(loads: usize) -> Profile {
+    let fixture = include_bytes!("../../../records/fixtures/profile.v1.clock-three-loops.json");
+    let mut profile = records::parse::<Profile>(fixture).unwrap().body;
+    profile.loads.truncate(loads);
+    profile
+}
+
 #[test]
 fn a_chain_beyond_l2_waits_for_as_long_as_its_level_takes() {
-    let mut profile: records::profile::Profile =
-        records::parse(include_bytes!("../../../records/fixtures/profile.v1.clock-three-loops.json"))
-            .unwrap()
-            .body;
-    profile.loads.truncate(1);
+    let mut profile = profile_of_loads(1);
     let prices = prices::assumed("a test");
     let mut rate = |each: Estimate, pattern: Pattern, beyond_l2: bool| {
         let load = &mut profile.loads[0];
@@ -240,11 +243,7 @@ fn a_chain_beyond_l2_waits_for_as_long_as_its_level_takes() {
 
 #[test]
 fn a_profile_goes_before_priors() {
-    let mut profile: records::profile::Profile =
-        records::parse(include_bytes!("../../../records/fixtures/profile.v1.clock-three-loops.json"))
-            .unwrap()
-            .body;
-    profile.loads.truncate(2);
+    let mut profile = profile_of_loads(2);
     for (load, (address, each)) in profile.loads.iter_mut().zip([(1, 175.0), (2, 3.5)]) {
         (load.module, load.build_id, load.address) = ("/bin/x".to_owned(), None, address);
         load.stall_each = Quantity::modelled(Estimate::exact(each), Unit::Cycles);

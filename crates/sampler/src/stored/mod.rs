@@ -97,7 +97,7 @@ fn of_decoded(decoded: &Decoded, request: &StoredRequest<'_>) -> Result<Profile,
     let run = insight::Run {
         program: program(decoded, request),
         waited_for_cpu: unresolved("samples of CPU time do not tell it"),
-        sampling: sampling(decoded, &placed),
+        sampling: sampling(&placed),
         elapsed: match decoded.duration_ns {
             Some(ns) => Quantity::claimed(ns as f64 / 1e9, Unit::Seconds),
             None => unresolved("the file does not tell how long it was sampled"),
@@ -139,10 +139,10 @@ fn program(decoded: &Decoded, request: &StoredRequest<'_>) -> ProfiledProgram {
     }
 }
 
-fn sampling(decoded: &Decoded, placed: &Placed) -> Sampling {
+fn sampling(placed: &Placed) -> Sampling {
     Sampling {
         backend: Backend::Clock,
-        frequency: match placed::period_ns(decoded) {
+        frequency: match placed.period_ns {
             Some(ns) => Quantity::claimed(1e9 / ns as f64, Unit::Hertz),
             None => Quantity::unresolved("the file does not tell how often it was sampled"),
         },

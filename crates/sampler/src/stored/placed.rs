@@ -29,6 +29,8 @@ pub(super) struct Placed {
     /// Samples whose leaf has an address, whether its file could be read or not.
     pub with_address: u64,
     pub cpu_time_ns: u64,
+    /// CPU time that a sample stands for, where the file tells it and no sample contradicts it.
+    pub period_ns: Option<u64>,
 }
 
 /// Places that have names alone.
@@ -62,7 +64,7 @@ enum Where {
 
 impl Placed {
     pub(super) fn of(decoded: &Decoded, binaries: &Binaries, stacks: bool) -> Result<Self, StoredError> {
-        let counts = counts(decoded)?;
+        let (counts, period_ns) = counts(decoded)?;
         let mut placed = Self {
             tally: Tally::default(),
             files: Vec::new(),
@@ -71,6 +73,7 @@ impl Placed {
             unproved: Vec::new(),
             with_address: 0,
             cpu_time_ns: counts.iter().fold(0, |sum, counted| sum.saturating_add(counted.ns)),
+            period_ns,
         };
         let program = program(decoded);
         let process = placed.tally.processes.entry(PROCESS).or_default();
@@ -407,22 +410,15 @@ struct Counted {
 /// No profile has more samples: sums of them stay numbers.
 const MOST_SAMPLES: u64 = 1 << 48;
 
-/// CPU time that a sample stands for. Where samples are not counted, none has less time than that:
-/// Pyroscope claims a second, whatever the samples are.
-pub(super) fn period_ns(decoded: &Decoded) -> Option<u64> {
-    let chosen = &decoded.chosen;
-    let claimed = chosen.period_ns?;
-    let has_less = |values: &[u64]| (1..claimed.div_ceil(2)).contains(&chosen.of(values, 1).1);
-    let is_untrue =
-        chosen.count.is_none() && decoded.tree.leaves().iter().any(|(_, values)| has_less(values));
-    (!is_untrue).then_some(claimed)
-}
-
-fn counts(decoded: &Decoded) -> Result<Vec<Counted>, StoredError> {
+/// Samples by node, and what time each stands for. Where samples are not counted, none has less
+/// than that: Pyroscope claims a second, whatever the samples are.
+fn counts(decoded: &Decoded) -> Result<(Vec<Counted>, Option<u64>), StoredError> {
     let chosen = &decoded.chosen;
     let leaves = decoded.tree.leaves();
     let least = leaves.iter().map(|(_, values)| chosen.of(values, 1).1).filter(|ns| *ns > 0).min();
-    let quantum = period_ns(decoded).or(least).unwrap_or(1);
+    let has_less = |claimed: u64| least.is_some_and(|least| least < claimed.div_ceil(2));
+    let period_ns = chosen.period_ns.filter(|&claimed| chosen.count.is_some() || !has_less(claimed));
+    let quantum = period_ns.or(least).unwrap_or(1);
     let counted = |(node, values): (Node, &[u64])| {
         let (samples, ns) = chosen.of(values, quantum);
         Counted { node, samples, ns }
@@ -432,7 +428,7 @@ fn counts(decoded: &Decoded) -> Result<Vec<Counted>, StoredError> {
     if all > MOST_SAMPLES {
         return Err(damaged(&format!("it says that it has {all} samples")));
     }
-    Ok(counts)
+    Ok((counts, period_ns))
 }
 
 /// The name of the program's file.
