@@ -68,7 +68,7 @@ impl Tried {
 #[test]
 fn a_search_tries_what_the_profile_proposes() {
     let tried = Tried::of(GATHER);
-    let recipe = tried.recipe(&["--budget", "90s", "--", "./p", "3000000"]);
+    let recipe = tried.recipe(&["--budget", "40s", "--", "./p", "3000000"]);
     assert!(recipe.runs >= 3, "{recipe:#?}");
     let says: Vec<&str> = recipe.tried.iter().map(|one| one.says.as_str()).collect();
     assert!(says.contains(&"huge pages"), "{says:?}");

@@ -18,7 +18,8 @@ pub(crate) struct Against {
 const LOOKS: usize = 2;
 const MISSED: f64 = 0.05 / LOOKS as f64;
 const LEAST_PAIRS: usize = 5;
-const MOST_PAIRS: usize = 20;
+/// Of the first look: screening may have seen less than there is.
+const MOST_AT_FIRST: usize = 20;
 /// With other arguments the program must keep this much of its pace.
 const LEAST_OF_OTHERS: f64 = 0.98;
 const PAIRS_OF_OTHERS: usize = 5;
@@ -30,14 +31,20 @@ pub(crate) fn confirm(
     (expected, spread): (f64, f64),
 ) -> Result<Against, TrialError> {
     let mut against = Against::default();
+    let (began, mut pair) = (runner.seconds(), 2.0 * run);
     for look in 0..LOOKS {
-        let room = ((budget - runner.seconds()) / (2.0 * run)).max(0.0) as usize;
-        let wanted = if look == 0 { number(expected, spread) } else { MOST_PAIRS };
-        let number = if look == 0 { wanted.min(room.max(LEAST_PAIRS)) } else { wanted.min(room) };
+        let room = ((budget - runner.seconds()) / pair).max(0.0) as usize;
+        let number = if look == 0 {
+            number(expected, spread).min(MOST_AT_FIRST).min(room.max(LEAST_PAIRS))
+        } else {
+            // As many as tell the least gain that is kept, if there is time for them.
+            number(0.0, spread).min(room)
+        };
         against.go_on(runner, settings, None, number)?;
         if against.pairs.failed().is_some() || against.is_decided() || number == 0 {
             break;
         }
+        pair = (runner.seconds() - began) / against.pairs.len() as f64;
     }
     Ok(against)
 }
@@ -46,7 +53,7 @@ pub(crate) fn confirm(
 /// of their mean is a third of the gain then.
 fn number(expected: f64, spread: f64) -> usize {
     let gain = expected.max(super::LEAST_GAIN.ln());
-    ((3.0 * spread / gain).powi(2).ceil() as usize).clamp(LEAST_PAIRS, MOST_PAIRS)
+    ((3.0 * spread / gain).powi(2).ceil() as usize).max(LEAST_PAIRS)
 }
 
 /// What is kept, with the other arguments.
@@ -107,7 +114,7 @@ impl Against {
     }
 
     fn is_decided(&self) -> bool {
-        self.is_gain(super::LEAST_GAIN) || !self.may_be_gain(super::LEAST_GAIN)
+        self.is_gain(super::LEAST_GAIN) || self.estimate().is_some_and(|faster| faster.hi < super::LEAST_GAIN)
     }
 
     /// With other arguments nothing is lost that counts.

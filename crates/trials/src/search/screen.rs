@@ -2,7 +2,7 @@
 //! here decides nothing for good.
 
 use super::combine::Kept;
-use super::{Outcome, Runner, Way};
+use super::{LEAST_GAIN, Outcome, Runner, Way};
 use crate::pairs::Pairs;
 use crate::program::TrialError;
 use crate::settings::form::Form;
@@ -32,7 +32,8 @@ pub(crate) struct Screened {
 const HOPELESS: f64 = 0.99;
 /// What seems to gain less is not gone on with.
 const LEAST: f64 = 1.01;
-const MOST_ROUNDS: usize = 6;
+/// Of the least gain that is kept, what a mean may be off by when screening ends.
+const CLEAR: f64 = 1.0 / 3.0;
 /// Of the memory that there is, a change may not fill more than this.
 const MOST_OF_MEMORY: f64 = 0.9;
 
@@ -58,18 +59,23 @@ pub(crate) fn screen(
         })
         .collect();
     fit(&mut contests, limits, runner.seconds());
-    for round in 0..MOST_ROUNDS {
+    let mut round: u32 = 0;
+    loop {
         let number: usize = contests.iter().filter(|one| one.out.is_none()).map(|one| one.forms.len()).sum();
         let takes = limits.run * (number + 1) as f64;
         let is_over = round >= 2 && runner.seconds() + takes > limits.until;
         if number == 0 || is_over || runner.is_stopped() {
             break;
         }
-        told(&format!("round {} of up to {MOST_ROUNDS}: {number} ways and as it is", round + 1));
+        round += 1;
+        told(&format!("round {round}: {number} ways and as it is"));
         one_round(runner, &mut contests, limits, random)?;
-        if round > 0 {
-            let error = spread(&contests) / (round as f64 + 1.0).sqrt();
+        if round > 1 {
+            let error = spread(&contests) / f64::from(round).sqrt();
             contests.iter_mut().filter(|one| one.out.is_none()).for_each(|one| one.narrow(error));
+            if error < CLEAR * LEAST_GAIN.ln() {
+                break;
+            }
         }
     }
     let spread = spread(&contests);

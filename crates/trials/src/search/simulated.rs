@@ -89,10 +89,9 @@ fn searched_by(runner: &mut Simulated, asked: &Asked) -> Found {
 #[test]
 fn chance_is_seldom_kept() {
     let same = [("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 1.0), ("e", 1.0), ("f", 1.0)];
-    for noise in [0.005, 0.03, 0.1] {
-        let kept = (0..200)
-            .filter(|&seed| searched(&mut simulated(&same, noise, seed), 0).verdict == Verdict::Faster)
-            .count();
+    for (noise, run) in [(0.005, 2.0), (0.03, 2.0), (0.1, 2.0), (0.1, 0.2)] {
+        let search = |seed| searched(&mut Simulated { run, ..simulated(&same, noise, seed) }, 0);
+        let kept = (0..200).filter(|&seed| search(seed).verdict == Verdict::Faster).count();
         assert!(kept <= 10, "{kept} of 200 at {noise}");
     }
 }
@@ -147,4 +146,17 @@ fn what_is_too_short_or_sleeps_is_left() {
     let found = searched(&mut short, 0);
     assert!(matches!(&found.verdict, Verdict::LeaveIt { why } if why.contains("ms")), "{found:#?}");
     assert_eq!(found.runs, 2);
+}
+
+#[test]
+fn short_runs_that_differ_much_are_repeated_while_there_is_time() {
+    let found = |seed| {
+        let mut runner = simulated(&[("a", 1.06)], 0.1, seed);
+        runner.run = 0.2;
+        let found = searched(&mut runner, 0);
+        assert!(runner.clock < 190.0, "{}", runner.clock);
+        found.verdict == Verdict::Faster
+    };
+    let kept = (0..40).filter(|&seed| found(seed)).count();
+    assert!(kept >= 28, "{kept} of 40");
 }
