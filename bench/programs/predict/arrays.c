@@ -64,8 +64,8 @@ static uint64_t windows(void) {
 static void make(size_t bytes, size_t times) {
     passes = times;
     count = bytes / sizeof *a;
-    a = area(bytes);
-    b = area(bytes);
+    a = huge_area(bytes);
+    b = huge_area(bytes);
     for (size_t i = 0; i < count; i++)
         a[i] = 1, b[i] = 2;
 }

@@ -25,6 +25,45 @@ enum { LINE = 64 };
 // Data that fit into the nearest cache of any machine, with space for the stack.
 #define SMALL ((size_t)16 << 10)
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+// Of the mapping that holds this address, as the kernel says; -1 if it does not.
+static double in_huge_pages_mib(const void *address) {
+    char line[512];
+    unsigned long from, to, kib;
+    double found = -1;
+    int inside = 0;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            inside = from <= (uintptr_t)address && (uintptr_t)address < to;
+        else if (inside && sscanf(line, "AnonHugePages: %lu", &kib) == 1)
+            found = kib / 1024.0;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+// Memory in huge pages, which is what is predicted. Where memory is in pieces the kernel gives none
+// at the first touch, without a word: it is asked to make them, and if it cannot, that is said.
+static void *huge_area(size_t bytes) {
+    const size_t huge = 2 << 20;
+    const size_t whole = bytes & ~(huge - 1);
+    void *start = area(bytes);
+    madvise(start, bytes, MADV_POPULATE_WRITE);
+    if (whole && madvise(start, whole, MADV_COLLAPSE)) {
+        double found = in_huge_pages_mib(start);
+        if (found < whole / 1048576.0)
+            fprintf(stderr, "%.0f of %.0f MiB are in huge pages\n", found, whole / 1048576.0);
+    }
+    return start;
+}
+
 // What a case found: a compiler must not leave it out.
 static volatile uint64_t answer;
 

@@ -50,16 +50,16 @@ static void make(uint32_t all) {
     vertices = all;
     passes = VERTICES / all;
     const size_t edges = (size_t)vertices * DEGREE;
-    neighbour = area(edges * sizeof *neighbour);
-    value = area(edges * sizeof *value);
+    neighbour = huge_area(edges * sizeof *neighbour);
+    value = huge_area(edges * sizeof *value);
     for (size_t i = 0; i < edges; i++)
         neighbour[i] = random_number() % vertices, value[i] = 1;
-    distance = area(vertices * sizeof *distance);
-    queue = area(vertices * sizeof *queue);
-    parent = area(vertices * sizeof *parent);
-    next = area(vertices * sizeof *next);
-    in = area(vertices * sizeof *in);
-    out = area(vertices * sizeof *out);
+    distance = huge_area(vertices * sizeof *distance);
+    queue = huge_area(vertices * sizeof *queue);
+    parent = huge_area(vertices * sizeof *parent);
+    next = huge_area(vertices * sizeof *next);
+    in = huge_area(vertices * sizeof *in);
+    out = huge_area(vertices * sizeof *out);
     for (size_t i = 0; i < vertices; i++) {
         parent[i] = random_number() % vertices;
         distance[i] = next[i] = queue[i] = 0, in[i] = 1, out[i] = 0;

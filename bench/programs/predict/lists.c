@@ -12,7 +12,7 @@ static size_t count, passes;
 
 // Each list has its own part of the memory.
 static void linked_at_random(size_t bytes, size_t lists) {
-    nodes = area(bytes);
+    nodes = huge_area(bytes);
     count = bytes / sizeof *nodes / lists;
     uint32_t *order = malloc(count * sizeof *order);
     for (size_t list = 0; list < lists; list++) {
@@ -25,7 +25,7 @@ static void linked_at_random(size_t bytes, size_t lists) {
 }
 
 static void linked_in_order(size_t bytes) {
-    nodes = area(bytes);
+    nodes = huge_area(bytes);
     count = bytes / sizeof *nodes;
     for (size_t i = 0; i < count; i++)
         nodes[i] = (struct node){.next = nodes + (i + 1) % count, .value = i};

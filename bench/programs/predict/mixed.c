@@ -13,7 +13,7 @@ static size_t steps;
 
 static struct node *linked(size_t bytes) {
     const size_t count = bytes / sizeof(struct node);
-    struct node *nodes = area(bytes);
+    struct node *nodes = huge_area(bytes);
     uint32_t *order = malloc(count * sizeof *order);
     one_cycle(order, count);
     for (size_t i = 0; i < count; i++)

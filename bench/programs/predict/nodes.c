@@ -14,7 +14,7 @@ static struct node *nodes;
 static size_t count, steps;
 
 static void make(size_t bytes) {
-    nodes = area(bytes);
+    nodes = huge_area(bytes);
     count = bytes / sizeof *nodes;
     uint32_t *order = malloc(count * sizeof *order);
     one_cycle(order, count);

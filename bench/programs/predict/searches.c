@@ -8,7 +8,7 @@ static size_t count, searches;
 
 static void make_sorted(size_t bytes) {
     count = bytes / sizeof *sorted;
-    sorted = area(bytes);
+    sorted = huge_area(bytes);
     for (size_t i = 0; i < count; i++)
         sorted[i] = i;
 }
@@ -45,7 +45,7 @@ static void make_tree(int levels) {
         uint32_t t = place[i];
         place[i] = place[j], place[j] = t;
     }
-    nodes = area(all * sizeof *nodes);
+    nodes = huge_area(all * sizeof *nodes);
     for (size_t i = 1; i < all; i++)
         for (int side = 0; side < 2; side++)
             nodes[place[i]].child[side] = 2 * i + side < all ? place[2 * i + side] : 0;
@@ -73,7 +73,7 @@ static void make_btree(int all) {
     btree_levels = all;
     size_t keys = FANOUT;
     for (int level = 0; level < all; level++, keys *= FANOUT) {
-        levels[level] = area(keys * sizeof(uint64_t));
+        levels[level] = huge_area(keys * sizeof(uint64_t));
         for (size_t i = 0; i < keys; i++)
             levels[level][i] = i % FANOUT << 60;
     }

@@ -28,7 +28,7 @@ static void make(size_t bytes, double skew) {
             low += (until[low + left / 2 - 1] <= at) * (left / 2);
         drawn[i] = place[low];
     }
-    table = area(bytes);
+    table = huge_area(bytes);
     for (size_t i = 0; i < slots; i++)
         table[i] = (struct slot){.value = i};
     free(place);
@@ -73,7 +73,7 @@ static struct cost cost(body small) {
 }
 
 int main(void) {
-    drawn = area(KEYS * sizeof *drawn);
+    drawn = huge_area(KEYS * sizeof *drawn);
     make(SMALL, 0);
     struct cost c = cost(lookups), counted = cost(counts);
     double in_turn = work(dependent_lookups, KEYS);

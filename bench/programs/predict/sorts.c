@@ -66,9 +66,9 @@ static double line(body sort, size_t elements, double passes) {
 }
 
 int main(void) {
-    unsorted = area(COUNT * sizeof *unsorted);
-    from = area(COUNT * sizeof *from);
-    to = area(COUNT * sizeof *to);
+    unsorted = huge_area(COUNT * sizeof *unsorted);
+    from = huge_area(COUNT * sizeof *from);
+    to = huge_area(COUNT * sizeof *to);
     for (size_t i = 0; i < COUNT; i++)
         unsorted[i] = random_number();
     memset(to, 0, COUNT * sizeof *to);

@@ -14,7 +14,7 @@ static uint64_t *data, *words;
 static uint32_t *index32, *counters;
 
 static void make_table(size_t bytes) {
-    table = area(bytes);
+    table = huge_area(bytes);
     slots = bytes / sizeof *table;
     for (size_t i = 0; i < slots; i++)
         table[i] = (struct slot){.key = i, .value = i ^ 5};
@@ -68,8 +68,8 @@ static uint64_t scatter(void) {
 static void make_places(size_t places) {
     for (size_t i = 0; i < MANY; i++)
         index32[i] = random_number() % places;
-    counters = area(places * sizeof *counters);
-    words = area(places * 2 * sizeof *words);
+    counters = huge_area(places * sizeof *counters);
+    words = huge_area(places * 2 * sizeof *words);
     memset(counters, 0, places * sizeof *counters);
     memset(words, 1, places * 2 * sizeof *words);
 }
@@ -89,8 +89,8 @@ static struct cost cost(body small, size_t accesses) {
 }
 
 int main(void) {
-    index32 = area(MANY * sizeof *index32);
-    data = area(MANY * sizeof *data);
+    index32 = huge_area(MANY * sizeof *index32);
+    data = huge_area(MANY * sizeof *data);
     for (size_t i = 0; i < MANY; i++)
         data[i] = random_number();
 

@@ -15,6 +15,8 @@ mod figure;
 mod held;
 mod known;
 mod lines;
+mod neighbours;
+mod paced;
 mod rand;
 mod remote;
 mod repeated;
@@ -56,8 +58,9 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
         let others = others.iter().map(whole);
         let others: Vec<Lines> =
             others.flat_map(|other| lines::beside(&other, line, other.accesses(line) / accesses)).collect();
-        let figure = repeated::allowed_for(figure_of(&known, &access, &others)?, difference);
-        let unbound = unbound(&known, &access, &others, &figure);
+        let (figure, pace) = paced::figure(&known, &access, &others)?;
+        let figure = repeated::allowed_for(figure, difference);
+        let unbound = unbound(&known, &access, &others, pace, &figure);
         let figure = work::added(&known, &access, figure);
         parts.push(Part::of(&access, accesses, &figure));
         Ok(Asked { accesses, figure, unbound, work: access.options.work.unwrap_or(0.0) })
@@ -84,13 +87,21 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     Ok(Prediction::of(&run, parts))
 }
 
-/// Predicts an access among others, which load these lines meanwhile.
-fn figure_of(known: &Known<'_>, access: &Access, others: &[Lines]) -> Result<Figure, Refused> {
+/// Predicts an access among others, which load these lines meanwhile; `pace` is how long an access
+/// takes with its computing, as far as it is known already.
+fn figure_of(
+    known: &Known<'_>,
+    access: &Access,
+    others: &[Lines],
+    pace: Option<f64>,
+) -> Result<Figure, Refused> {
     let area = held::between_loads(access, others, known.line());
     let larger = &Access { area, ..access.clone() };
     let figure = match access.kind {
         Kind::Chase => chase::of_nodes(known, larger),
-        Kind::Rand | Kind::Rmw | Kind::Tree { .. } | Kind::Search => rand::figure(known, access, others),
+        Kind::Rand | Kind::Rmw | Kind::Tree { .. } | Kind::Search => {
+            rand::figure(known, access, others, pace)
+        }
         Kind::Seq => seq::figure(known, larger),
         Kind::Stride { step } => stride::figure(known, larger, step),
         Kind::Window { size } => window::figure(known, larger, size),
@@ -100,7 +111,13 @@ fn figure_of(known: &Known<'_>, access: &Access, others: &[Lines]) -> Result<Fig
 
 /// The time of an access if no load waited for another: what it takes of the queues of the core.
 /// Where the record does not tell, what it takes in all.
-fn unbound(known: &Known<'_>, access: &Access, others: &[Lines], figure: &Figure) -> Estimate {
+fn unbound(
+    known: &Known<'_>,
+    access: &Access,
+    others: &[Lines],
+    pace: Option<f64>,
+    figure: &Figure,
+) -> Estimate {
     if others.is_empty() || matches!(access.kind, Kind::Seq | Kind::Window { .. }) {
         return figure.time;
     }
@@ -109,7 +126,7 @@ fn unbound(known: &Known<'_>, access: &Access, others: &[Lines], figure: &Figure
     if loose.kind == Kind::Chase {
         loose.kind = Kind::Rand;
     }
-    match figure_of(known, &loose, others) {
+    match figure_of(known, &loose, others, pace) {
         Ok(loose) if loose.time.value < figure.time.value => loose.time,
         _ => figure.time,
     }

@@ -19,6 +19,7 @@
 use super::figure::sum;
 use super::known::Known;
 use super::lines::{self, Lines};
+use super::neighbours::Shared;
 use crate::pattern::Access;
 use units::{Bytes, Estimate};
 
@@ -42,14 +43,21 @@ impl Lines {
 }
 
 /// Which share of each kind's loads every level serves, nearest first; `None` where the record's
-/// levels do not tell.
-pub(crate) fn served(known: &Known<'_>, all: &[Lines]) -> Option<Vec<Vec<Estimate>>> {
+/// levels do not tell. Where it is known how long an access takes, a cache that others fill keeps
+/// lines for as long as they leave them there.
+pub(crate) fn served(known: &Known<'_>, all: &[Lines], pace: Option<f64>) -> Option<Vec<Vec<Estimate>>> {
     let line = known.line() as f64;
-    let outermost = known.level_of(all.iter().map(|lines| lines.count).sum::<f64>() * line)?;
+    let within = known.level_of(all.iter().map(|lines| lines.count).sum::<f64>() * line)?;
+    let shared = Shared::of(known).zip(pace);
+    // However small the area, others may drive it out of there.
+    let outermost = within + usize::from(shared.is_some_and(|(shared, _)| shared.level == within));
     let mut served = vec![Vec::new(); all.len()];
     let mut nearer = vec![[0.0; 2]; all.len()];
-    for level in &known.levels[..=outermost] {
-        let held = held(all, level.size / line);
+    for (place, level) in known.levels[..=outermost].iter().enumerate() {
+        let held = match shared {
+            Some((shared, pace)) if shared.level == place => held(all, shared.lines, shared.rate * pace),
+            _ => held(all, level.size / line, 0.0),
+        };
         for (kind, served) in served.iter_mut().enumerate() {
             let here = [0, 1].map(|replaced| (held[kind][replaced] - nearer[kind][replaced]).max(0.0));
             served.push(Estimate::new(here[0], here[0].min(here[1]), here[0].max(here[1])));
@@ -59,21 +67,23 @@ pub(crate) fn served(known: &Known<'_>, all: &[Lines]) -> Option<Vec<Vec<Estimat
     Some(served)
 }
 
-/// The share of each kind that a cache of this many lines holds, by either way of replacing.
-pub(crate) fn held(all: &[Lines], capacity: f64) -> Vec<[f64; 2]> {
+/// The share of each kind that a cache of this many lines holds, by either way of replacing, while
+/// others load this many lines there for each access.
+pub(crate) fn held(all: &[Lines], capacity: f64, by_others: f64) -> Vec<[f64; 2]> {
     let [oldest, any] = [Replaced::Oldest, Replaced::Any].map(|replaced| {
-        let within = time(all, capacity, replaced);
+        let within = time(all, capacity, by_others, replaced);
         all.iter().map(|lines| within.map_or(1.0, |time| lines.held(time, replaced))).collect::<Vec<_>>()
     });
     oldest.into_iter().zip(any).map(|(oldest, any)| [oldest, any]).collect()
 }
 
 /// Within how many accesses a cache is full; `None` if it holds all lines.
-fn time(all: &[Lines], capacity: f64, replaced: Replaced) -> Option<f64> {
-    if all.iter().map(|lines| lines.count).sum::<f64>() <= capacity {
+fn time(all: &[Lines], capacity: f64, by_others: f64, replaced: Replaced) -> Option<f64> {
+    if by_others == 0.0 && all.iter().map(|lines| lines.count).sum::<f64>() <= capacity {
         return None;
     }
-    let filled = |time: f64| all.iter().map(|lines| lines.count * lines.held(time, replaced)).sum::<f64>();
+    let own = |time: f64| all.iter().map(|lines| lines.count * lines.held(time, replaced)).sum::<f64>();
+    let filled = |time: f64| own(time) + by_others * time;
     let mut high = 1.0;
     while filled(high) < capacity {
         high *= 2.0;
@@ -135,10 +145,10 @@ mod tests {
 
     #[test]
     fn of_lines_that_are_alike_a_cache_holds_its_part() {
-        for replaced in held(&lines("rand(64M)"), 4096.0)[0] {
+        for replaced in held(&lines("rand(64M)"), 4096.0, 0.0)[0] {
             near(replaced, 4096.0 / f64::from(1 << 20));
         }
-        assert_eq!(held(&lines("rand(64K)"), 1024.0), [[1.0; 2]]);
+        assert_eq!(held(&lines("rand(64K)"), 1024.0, 0.0), [[1.0; 2]]);
     }
 
     #[test]
@@ -146,7 +156,7 @@ mod tests {
         let skewed = lines("rand(64M, zipf=0)");
         near(skewed.iter().map(|lines| lines.count).sum(), f64::from(1 << 20));
         near(lines::loads(&skewed), 1.0);
-        for held in held(&skewed, 65536.0).into_iter().flatten() {
+        for held in held(&skewed, 65536.0, 0.0).into_iter().flatten() {
             near(held, 1.0 / 16.0);
         }
     }
@@ -156,7 +166,8 @@ mod tests {
         let mut last = 0.0;
         for skew in ["0", "0.5", "0.99", "1.2", "3"] {
             let all = lines(&format!("rand(64M, zipf={skew})"));
-            let hits: f64 = all.iter().zip(held(&all, 16384.0)).map(|(one, held)| one.loads * held[0]).sum();
+            let hits: f64 =
+                all.iter().zip(held(&all, 16384.0, 0.0)).map(|(one, held)| one.loads * held[0]).sum();
             assert!(hits > last && hits <= 1.0 + 1e-9, "{skew}: {hits} after {last}");
             last = hits;
         }
@@ -165,7 +176,7 @@ mod tests {
 
     #[test]
     fn upper_levels_are_held_and_lower_ones_are_not() {
-        let held = held(&lines("tree(64M, 8, 64)"), 8192.0);
+        let held = held(&lines("tree(64M, 8, 64)"), 8192.0, 0.0);
         assert!(held[0][0] > 0.999 && held[3][0] > 0.99, "{held:?}");
         assert!(held[7][0] < 0.01, "{held:?}");
         assert!(held.windows(2).all(|two| two[0][0] >= two[1][0] && two[0][1] >= two[1][1]), "{held:?}");
@@ -188,11 +199,23 @@ mod tests {
     fn a_pass_takes_of_a_cache_what_it_loads_while_lines_are_held() {
         let mut all = lines("rand(64K)");
         all.extend(lines("seq(1G)"));
-        let held = held(&all, 2048.0);
+        let held = held(&all, 2048.0, 0.0);
         // Both load equally fast: 1024 lines of which each returns, and many that do not.
         for (replaced, share) in [(0, held[0][0]), (1, held[0][1])] {
             assert!(share < 1.0, "{replaced}: {share}");
             near(1024.0 * share + all[1].count * held[1][replaced], 2048.0);
         }
+    }
+
+    #[test]
+    fn others_leave_what_comes_back_soon() {
+        let held = |by_others: f64| held(&lines("rand(1M)"), 65536.0, by_others)[0];
+        // Four times as large as the area, and filled by others within 65,536 accesses, within
+        // which each of 16,384 lines is loaded four times, and within a sixteenth of that.
+        assert_eq!(held(0.0), [1.0; 2]);
+        let (soon, late) = (held(1.0), held(16.0));
+        assert!(soon[0] > 0.94 && soon[0] < 1.0, "{soon:?}");
+        assert!(late[0] > 0.20 && late[0] < 0.23, "{late:?}");
+        assert!(soon[1] < soon[0] && late[1] < late[0], "{soon:?} {late:?}");
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct KnownLevel {
     pub(crate) name: String,
     /// In bytes; memory has no end.
     pub(crate) size: f64,
+    /// In bytes, as the processor says.
+    pub(crate) claimed: Option<f64>,
     /// In nanoseconds.
     pub(crate) latency: Estimate,
 }
@@ -53,20 +55,19 @@ impl<'a> Known<'a> {
         for level in &machine.levels {
             let Some(latency) = level.latency.ns.estimate().filter(|e| e.lo > 0.0) else { continue };
             let is_memory = level.name == MEMORY;
-            let claimed = || level.size_claimed.value();
-            let Some(size) =
-                (if is_memory { Some(f64::INFINITY) } else { level.size.value().or_else(claimed) })
+            let claimed = level.size_claimed.value();
+            let Some(size) = (if is_memory { Some(f64::INFINITY) } else { level.size.value().or(claimed) })
             else {
                 continue;
             };
             if levels.last().is_none_or(|l| l.size < size && l.latency.value < latency.value) {
-                levels.push(KnownLevel { name: level.name.clone(), size, latency });
+                levels.push(KnownLevel { name: level.name.clone(), size, claimed, latency });
             }
         }
         Self { machine, levels }
     }
 
-    fn latencies(&self) -> Option<&'a record::LatencyCurves> {
+    pub(crate) fn latencies(&self) -> Option<&'a record::LatencyCurves> {
         self.machine.experiments.latency.as_ref()?.result.as_ref()
     }
 

@@ -28,14 +28,20 @@ use records::machine::StreamKind;
 use records::run::Refused;
 use units::Estimate;
 
-pub(crate) fn figure(known: &Known<'_>, access: &Access, others: &[Lines]) -> Result<Figure, Refused> {
+/// `pace` is what an access takes with all that the program does meanwhile, where it is known.
+pub(crate) fn figure(
+    known: &Known<'_>,
+    access: &Access,
+    others: &[Lines],
+    pace: Option<f64>,
+) -> Result<Figure, Refused> {
     let own = lines::of(access, known.line());
     let all: Vec<Lines> = own.iter().chain(others).copied().collect();
     let larger = Access { area: held::between_loads(access, others, known.line()), ..access.clone() };
     let area = larger.area.0 as f64;
     let chased = chase::figure(known, &larger)?;
     let written = access.kind == Kind::Rmw;
-    let (alone, source, why) = match drawn(known, &own, &all, chased.time) {
+    let (alone, source, why) = match drawn(known, &own, &all, chased.time, pace) {
         Some(levels) => {
             let why = "sizes and latencies of the record's levels; the outermost by the latency curve";
             (levels, Source::Levels, why.to_owned())
@@ -138,8 +144,14 @@ fn smallest(a: Estimate, b: Estimate) -> Estimate {
 }
 
 /// What levels serve of an access's own lines, one load at a time, while caches hold those of all.
-fn drawn(known: &Known<'_>, own: &[Lines], all: &[Lines], chased: Estimate) -> Option<Vec<Served>> {
-    let shares = held::mean(own, &held::served(known, all)?[..own.len()]);
+fn drawn(
+    known: &Known<'_>,
+    own: &[Lines],
+    all: &[Lines],
+    chased: Estimate,
+    pace: Option<f64>,
+) -> Option<Vec<Served>> {
+    let shares = held::mean(own, &held::served(known, all, pace)?[..own.len()]);
     let outermost = shares.len() - 1;
     let served = known.levels.iter().zip(shares).enumerate().map(|(place, (level, share))| {
         let cost = if place == outermost { largest([level.latency, chased]) } else { level.latency };

@@ -90,7 +90,7 @@ fn lines(text: &str) -> Vec<Lines> {
 }
 
 fn agree(all: &[Lines], size: usize) {
-    let computed = held(all, size as f64);
+    let computed = held(all, size as f64, 0.0);
     for (way, oldest) in [(0, true), (1, false)] {
         for (kind, found) in simulated(all, size, oldest).into_iter().enumerate() {
             // What is passed in order is held for a part of each lap, not found by a part of loads.
@@ -129,4 +129,16 @@ fn a_pass_that_returns_among_loads_at_random() {
     let mut all = lines("rand(256K)");
     all.extend(lines("seq(32000)").into_iter().map(|pass| Lines { loads: 0.25, ..pass }));
     agree(&all, 3000);
+}
+
+#[test]
+fn others_that_load_into_the_same_cache() {
+    // Three lines that never return for each load of the access.
+    let own = lines("rand(32K)")[0];
+    let others = Lines { count: 4e9, loads: 3.0, in_order: false };
+    let computed = held(&[own], 2048.0, others.loads);
+    for (way, oldest) in [(0, true), (1, false)] {
+        let (expected, found) = (computed[0][way], simulated(&[own, others], 2048, oldest)[0]);
+        assert!((expected - found).abs() < 0.02, "oldest: {oldest}: {expected} for {found}");
+    }
 }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn level(name: &str, size: f64, ns: f64) -> KnownLevel {
-        KnownLevel { name: name.to_owned(), size, latency: Estimate::exact(ns) }
+        KnownLevel { name: name.to_owned(), size, claimed: None, latency: Estimate::exact(ns) }
     }
 
     #[test]

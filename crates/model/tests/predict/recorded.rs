@@ -1,6 +1,6 @@
 //! Predictions against what a recorded machine measured apart: chases of one and of two threads.
 
-use crate::{fixture, near, predicted};
+use crate::{fixture, near, predicted, unshared};
 use gleaner_model::{pattern, predict};
 
 #[test]
@@ -83,7 +83,7 @@ fn what_was_measured_on_other_pages_is_better_than_small_areas_alone() {
 
 #[test]
 fn computing_waits_for_loads_that_wait_for_each_other() {
-    let machine = fixture();
+    let machine = unshared();
     let each = |text: &str| predicted(&machine, text).per_access.value().expect("a time");
     let nearest = machine.levels[0].latency.ns.value().expect("resolved");
     assert_eq!(machine.levels[0].name, "L1");
@@ -127,7 +127,7 @@ fn a_pass_in_order_takes_what_it_computes_more_than_the_record() {
 
 #[test]
 fn the_more_instructions_the_fewer_loads_at_once() {
-    let machine = fixture();
+    let machine = unshared();
     let each = |text: &str| predicted(&machine, text).per_access.value().expect("a time");
     let mlp = machine.experiments.mlp.as_ref().and_then(|outcome| outcome.result.as_ref());
     let kind = mlp.expect("measured").kinds.iter().find(|kind| kind.pages.asked == "4K").expect("4K");
@@ -163,4 +163,24 @@ fn computing_is_a_part_of_its_own() {
         assert_eq!(found.levels.last().expect("levels").level, "computing");
         assert!(predict::text(&found).contains("\n  computing  "), "{}", predict::text(&found));
     }
+}
+
+/// What others load takes the place of a program's lines as time passes.
+#[test]
+fn of_a_shared_cache_fast_accesses_find_more() {
+    let (shared, own) = (fixture(), unshared());
+    let from_memory = |machine: &_, text: &str| {
+        let all = predicted(machine, text);
+        let memory = all.levels.iter().find(|level| level.level == "DRAM");
+        memory.map_or(0.0, |level| level.share.value().expect("a share"))
+    };
+    let of_shared = ["rand(32M)", "rand(32M, mlp=1)", "rand(32M, mlp=1, work=500ns)"]
+        .map(|text| from_memory(&shared, text));
+    assert!(of_shared.is_sorted() && of_shared[0] + 0.2 < of_shared[2], "{of_shared:?}");
+    let of_own = ["rand(32M)", "rand(32M, mlp=1, work=500ns)"].map(|text| from_memory(&own, text));
+    near(of_own[0], of_own[1]);
+    // The interval reaches to either.
+    let time = predicted(&shared, "rand(32M)").per_access.estimate().expect("a time");
+    let by_size = predicted(&own, "rand(32M)").per_access.value().expect("a time");
+    assert!(time.lo <= by_size && by_size <= time.hi, "{time:?} and {by_size}");
 }

@@ -1,7 +1,7 @@
 //! Trees, searches, nodes, skewed keys, written lines and interleaved accesses, from first
 //! principles: what they must cost where a level is known, and what must be larger than what.
 
-use crate::{each, fixture, near, predicted};
+use crate::{each, fixture, near, predicted, unshared};
 use records::machine::Machine;
 
 /// The same machine without its nearest cache.
@@ -32,7 +32,7 @@ fn a_tree_that_fits_into_a_cache_costs_its_depth() {
 
 #[test]
 fn only_the_lower_levels_of_a_large_tree_come_from_memory() {
-    let machine = fixture();
+    let machine = unshared();
     // A root, and a level that is nearly all of the tree.
     let flat = each(&machine, "tree(64M, 1M, 64)").value;
     let leaf = each(&machine, "rand(64M, mlp=1)").value;
@@ -53,7 +53,7 @@ fn only_the_lower_levels_of_a_large_tree_come_from_memory() {
 
 #[test]
 fn a_search_takes_a_step_for_each_half() {
-    let machine = fixture();
+    let machine = unshared();
     // 16 KiB are 2048 keys, and one more step for what is no power of two.
     let near_steps = each(&machine, "search(16K)").value / latency(&machine, "L1");
     assert!((10.9..11.4).contains(&near_steps), "{near_steps}");
