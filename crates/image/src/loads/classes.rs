@@ -56,20 +56,27 @@ impl<'a> Classes<'a> {
 
     /// Whether the value of a load gets into its own address, directly or by other loads.
     fn feeds_itself(&mut self, load: u32, region: u32) -> bool {
+        self.hangs_on(load, region).contains(&load)
+    }
+
+    /// The loads whose values get into the address of one, directly or by other loads.
+    fn hangs_on(&mut self, load: u32, region: u32) -> BTreeSet<u32> {
         let mut seen: BTreeSet<u32> = BTreeSet::new();
         let mut work = vec![load];
         while let Some(at) = work.pop() {
             let (base, index) = self.sources(at, region);
-            for next in base.loads.into_iter().chain(index.loads) {
-                if next == load {
-                    return true;
-                }
-                if seen.insert(next) {
-                    work.push(next);
-                }
-            }
+            work.extend(base.loads.into_iter().chain(index.loads).filter(|&next| seen.insert(next)));
         }
-        false
+        seen
+    }
+
+    /// The first of the circle of loads that a load is one of, each of which waits for the one
+    /// before; itself if it is part of none.
+    pub fn circle(&mut self, at: u32) -> u32 {
+        let block = self.unit.cfg.block_of(at as usize);
+        let region = self.unit.loops.around(block).map_or(NO_LOOP, |around| around.header);
+        let on = self.hangs_on(at, region);
+        on.into_iter().find(|&other| self.hangs_on(other, region).contains(&at)).unwrap_or(at)
     }
 
     fn sources(&mut self, at: u32, region: u32) -> (Sources, Sources) {

@@ -20,7 +20,8 @@ pub(crate) struct Dependence {
     /// Whether what it loads is the base or index of its next address as it is: nothing else in its
     /// loop writes that register.
     pub(crate) is_chased: bool,
-    /// Its loop follows other chains, too: while one waits, the core goes ahead in the others.
+    /// Its loop also waits for loads that are no part of its chain: while one waits, the core goes
+    /// ahead in the others.
     pub(crate) among_chains: bool,
 }
 
@@ -94,8 +95,9 @@ fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Depend
     let calls_itself = decoded.calls.contains(&code.module.units[index].start);
     let mut classes = Classes::new(&unit, calls_itself);
     let mut rounds = Rounds::default();
-    // Chains by the innermost loop that they are in.
-    let mut chains: HashMap<u32, u32> = HashMap::new();
+    // Chains by the innermost loop that they are in, each by its first load: the loads of one wait
+    // for one another, however many they are.
+    let mut chains: HashMap<u32, HashSet<u32>> = HashMap::new();
     let mut pattern = |load: Svma| {
         let at = unit.instructions.binary_search_by_key(&load.0, iced_x86::Instruction::ip).ok()?;
         let block = unit.cfg.block_of(at);
@@ -113,13 +115,15 @@ fn in_unit(code: &Code<'_>, index: usize, loads: Vec<Svma>) -> Vec<(Svma, Depend
         };
         let its_loop = unit.loops.around(block).map(|around| around.header);
         if let Some(header) = its_loop.filter(|_| pattern == Some(Pattern::Chain)) {
-            *chains.entry(header).or_default() += 1;
+            chains.entry(header).or_default().insert(classes.circle(at as u32));
         }
         let is_chased = pattern == Some(Pattern::Chain) && is_taken_as_it_is(&unit, at, block);
         Some((load, pattern, is_chased, its_loop))
     };
     let found: Vec<_> = loads.into_iter().filter_map(&mut pattern).collect();
-    let among = |header: Option<u32>| header.is_some_and(|header| chains.get(&header) > Some(&1));
+    let among = |header: Option<u32>| {
+        header.and_then(|header| chains.get(&header)).is_some_and(|chains| chains.len() > 1)
+    };
     let with = |(load, pattern, is_chased, header)| {
         let among_chains = pattern == Some(Pattern::Chain) && among(header);
         (load, Dependence { pattern, is_chased, among_chains })
