@@ -34,14 +34,12 @@ const HOT_SAMPLES: usize = 4;
 /// A stream's samples lie about evenly: a gap that is this many times the usual one is a gap
 /// between two areas.
 const GAP: u64 = 64;
-/// Streams with longer steps leave pages out, and are looked at by their lines.
-const LONGEST_STEP: u64 = 4096;
 
 /// The bytes that these addresses are spread over, with a 95% interval; without an upper end
 /// (infinite) where no line repeats. `step` is from one address to the next, if they are a stream.
 pub(crate) fn footprint_bytes(addresses: &[u64], step: Option<i64>) -> Option<Estimate> {
     match step.map(i64::unsigned_abs) {
-        Some(step) if (1..LONGEST_STEP).contains(&step) => of_stream(addresses, step),
+        Some(step) if step > 0 => of_stream(addresses, step),
         _ => {
             let addresses = without_hot(addresses);
             Some(by_pieces(spread(&addresses)?, &addresses))
@@ -117,30 +115,46 @@ fn of_stream(addresses: &[u64], step: u64) -> Option<Estimate> {
     let mut ordered = addresses.to_vec();
     ordered.sort_unstable();
     let mut gaps: Vec<u64> = ordered.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let all = gaps.clone();
     gaps.sort_unstable();
-    let most = GAP * middle_sorted(&gaps)?.max(LINE_BYTES);
-    let covered: u64 = all.iter().filter(|&&gap| gap <= most).sum::<u64>() + LINE_BYTES;
-    let used = (LINE_BYTES * lines_of_step(addresses, step)) as f64 / step.max(LINE_BYTES) as f64;
-    let bytes = covered as f64 * used;
+    let whole = step.max(LINE_BYTES);
+    let most = GAP.saturating_mul(middle_sorted(&gaps)?.max(whole));
+    let line_of = |address: u64| address / LINE_BYTES * LINE_BYTES;
+    let (mut first, mut covered) = (line_of(ordered[0]), whole);
+    let mut within = Vec::new();
+    for pair in ordered.windows(2) {
+        let gap = pair[1] - pair[0];
+        if gap > most {
+            (first, covered) = (line_of(pair[1]), covered.saturating_add(whole));
+        } else {
+            covered = covered.saturating_add(gap);
+            within.push((pair[1] - first) % whole / LINE_BYTES);
+        }
+    }
+    let lines = lines_of_step(&within, whole.div_ceil(LINE_BYTES));
+    let bytes = |covered: f64, lines: f64| covered * (lines * LINE_BYTES as f64 / whole as f64).min(1.0);
     // The ends of areas are not sampled; of gaps that are usual some may be between areas.
     let off = 3.0 / (addresses.len() as f64).sqrt();
-    Some(Estimate::new(bytes, bytes * (1.0 - off).max(0.25), bytes * (1.0 + off)))
+    let covered = covered as f64;
+    let (lo, hi) = (covered * (1.0 - off).max(0.25), covered * (1.0 + off));
+    Some(Estimate::new(bytes(covered, lines.value), bytes(lo, lines.lo), bytes(hi, lines.hi)))
 }
 
-/// How many lines of each step are read, where several loads do.
-fn lines_of_step(addresses: &[u64], step: u64) -> u64 {
-    /// Lines with a smaller share of the samples are other data's.
-    const LEAST_SHARE: usize = 20;
-    if step % LINE_BYTES != 0 {
-        return 1;
+/// How many of the lines of each step are read, by where in their steps addresses lie, counted from
+/// the first of their area: one where a loop goes over its array once, several where several loads
+/// do or where it begins anew at other offsets, as over the columns of a matrix. Of two addresses
+/// drawn from N lines that are read alike one pair in N is in the same line; a line that is read
+/// rarely hardly counts.
+fn lines_of_step(within: &[u64], most: u64) -> Estimate {
+    let mut counts: HashMap<u64, f64> = HashMap::new();
+    for line in within {
+        *counts.entry(*line).or_default() += 1.0;
     }
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    for address in addresses {
-        *counts.entry(address % step / LINE_BYTES).or_default() += 1;
-    }
-    let often = counts.values().filter(|&&count| count * LEAST_SHARE >= addresses.len()).count();
-    (often as u64).clamp(1, step / LINE_BYTES)
+    let pairs_of = |count: f64| count * (count - 1.0) / 2.0;
+    let (pairs, same) = (pairs_of(within.len() as f64), counts.into_values().map(pairs_of).sum::<f64>());
+    // Rare events, about Poisson distributed, as repeated lines are.
+    let off = 2.0 * (same + 1.0).sqrt();
+    let lines = |same: f64| if same > 0.0 { (pairs / same).clamp(1.0, most as f64) } else { most as f64 };
+    Estimate { value: lines(same), lo: lines(same + off), hi: lines(same - off) }
 }
 
 /// The addresses outside hot lines, if these are more than chance makes them, and most are outside;
@@ -288,6 +302,39 @@ mod tests {
         let twice = footprint_bytes(&addresses, Some(8)).unwrap();
         assert!((twice.value / f64::from(256 << 20) - 1.0).abs() < 0.1, "{twice:?}");
         let scattered = footprint_bytes(&drawn(1024, 1 << 40), Some(1 << 20)).unwrap();
-        assert!(scattered.hi.is_infinite(), "{scattered:?}");
+        let all = (1_u64 << 40) as f64;
+        assert!(0.5 * all < scattered.lo && scattered.hi < 1.2 * all, "{scattered:?}");
+        assert!(scattered.lo < all && all < scattered.hi, "{scattered:?}");
+    }
+
+    #[test]
+    fn a_stream_that_begins_at_many_offsets_reads_the_lines_of_all() {
+        let mut random = Xorshift::new(88_172_645_463_325_252);
+        let mib = |found: Estimate| [found.lo, found.value, found.hi].map(|bytes| bytes / f64::from(1 << 20));
+        // Columns of 4096 rows, from each of that number of offsets, 64 bytes apart.
+        for (step, offsets, elsewhere, bytes) in [
+            (2048, 32, 0, 8 << 20),
+            (2000, 31, 0, 8 << 20),
+            (2048, 1, 0, 256 << 10),
+            (2000, 1, 0, 256 << 10),
+            (2048, 1, 50, 256 << 10),
+            (65_600, 1025, 0, 65_600 << 12),
+            (65_600, 1, 0, 256 << 10),
+            (1 << 20, 1, 0, 256 << 10),
+        ] {
+            let mut addresses: Vec<u64> = (0..1000)
+                .map(|_| (1 << 30) + random.below(4096) * step + random.below(offsets) * 64 + 8)
+                .collect();
+            addresses.extend((0..elsewhere).map(|_| (1 << 30) + random.below(4096 * step)));
+            let found = footprint_bytes(&addresses, Some(step as i64)).unwrap();
+            let [lo, value, hi] = mib(found);
+            let is = f64::from(bytes) / f64::from(1 << 20);
+            assert!(lo <= is && is <= hi * 1.02, "{step} {offsets}: {lo} {value} {hi}, not {is}");
+            assert!(hi < 1.6 * is && lo > 0.6 * is, "{step} {offsets}: {lo} {value} {hi}, not {is}");
+        }
+        // A few rows, over and over again, each of which begins a page.
+        let few: Vec<u64> = (0..1000).map(|_| random.below(16) * (1 << 20)).collect();
+        let found = footprint_bytes(&few, Some(1 << 20)).unwrap();
+        assert!((1000.0..1200.0).contains(&found.value), "{found:?}");
     }
 }
