@@ -45,8 +45,23 @@ impl Chain {
 
     /// Follows the chain from `at`, a line of it; returns where it got to.
     pub(crate) fn go(&self, at: u64, steps: u64) -> (u64, Places) {
-        assert!(at.wrapping_sub(self.start()) < (self.words.len() * 8) as u64, "{at:#x}");
+        assert!(self.offset(at) < self.words.len() * 8, "{at:#x}");
         chase(at, steps)
+    }
+
+    /// Takes the lines of the next steps from `at` on out of all caches: memory serves them.
+    pub(crate) fn evict(&self, at: u64, steps: u64) {
+        let next = |at: &u64| self.words.get(self.offset(*at) / 8).copied();
+        for line in std::iter::successors(Some(at), next).take(steps as usize) {
+            // SAFETY: a line of this area; what is in it stays as it is.
+            unsafe { core::arch::x86_64::_mm_clflush(line as *const u8) };
+        }
+        // SAFETY: every x86-64 has it.
+        unsafe { core::arch::x86_64::_mm_mfence() };
+    }
+
+    fn offset(&self, at: u64) -> usize {
+        at.wrapping_sub(self.start()) as usize
     }
 }
 

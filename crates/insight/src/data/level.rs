@@ -138,7 +138,8 @@ impl Judged {
     pub(crate) fn with_probes(self, seen: Option<&Latency>, threads: usize, is_alone: bool) -> Self {
         let Some(seen) = seen else { return self };
         let share = 100.0 * seen.from_memory.value;
-        let most_time = 100.0 * seen.time_in_memory;
+        let beyond = seen.time_in_memory_beyond_l2();
+        let time = if self.beyond_l2 { beyond.value } else { seen.time_in_memory };
         let is_cached = self.at_a_time.is_some() || matches!(self.level, Level::L1 | Level::L2 | Level::L3);
         if is_cached && seen.from_memory.value < seen.astray {
             if self.at_a_time.is_none() {
@@ -165,14 +166,16 @@ impl Judged {
         let is_near = matches!(self.level, Level::L1 | Level::L2);
         // As few as of a load that a cache serves tell nothing, however long they took.
         let is_seen = seen.from_memory.value >= if is_near { 0.5 } else { seen.astray };
-        if seen.time_in_memory >= 0.5 && is_seen {
+        if time >= 0.5 && is_seen {
             let because = format!(
-                "{share:.0}% of {} probes went to memory, and took {most_time:.0}% of the time",
-                seen.probes
+                "{share:.0}% of {} probes went to memory, and took {:.0}% of the time",
+                seen.probes,
+                100.0 * time
             );
             return Self { level: Level::Dram, beyond_l2: true, because, is_farther: is_near, ..self };
         }
-        if self.is_shared && is_alone && seen.from_memory.value < seen.astray {
+        let is_l3 = seen.from_memory.value < seen.astray || beyond.hi < 0.5;
+        if self.is_shared && is_alone && is_l3 {
             let because = format!("{}; {share:.0}% of {} probes went to memory", self.because, seen.probes);
             return Self { level: Level::L3, because, ..self };
         }
@@ -308,6 +311,36 @@ mod tests {
         let with = |far, is_alone| between.clone().with_probes(Some(&seen(far)), 1, is_alone).level;
         assert_eq!((with(0.02, true), with(0.8, true)), (Level::L3, Level::Dram));
         assert_eq!((with(0.02, false), with(0.8, false)), (Level::Unresolved, Level::Dram));
+    }
+
+    #[test]
+    fn what_a_cache_serves_takes_longer_than_probes_see() {
+        // As a core has it that fetches from L3 before it stops: those look like L1.
+        let seen = |far: f64| Latency {
+            probes: 100,
+            mean_ns: Estimate::exact(far * 100.0 + (1.0 - far) * 2.0),
+            farther_ns: Estimate::exact(90.0),
+            cached_ns: Estimate::exact(2.0),
+            hidden_ns: 38.0,
+            from_memory: Estimate::exact(far),
+            time_in_memory: far * 100.0 / (far * 100.0 + (1.0 - far) * 2.0),
+            astray: ASTRAY,
+        };
+        let level = |bytes, far| {
+            let judged = judge(&drawn(1024, bytes), None, &CACHES);
+            judged.with_probes(Some(&seen(far)), 1, true).level
+        };
+        assert!(seen(0.2).time_in_memory > 0.9);
+        assert_eq!((level(2 << 20, 0.2), level(2 << 20, 0.4)), (Level::L3, Level::Dram));
+        assert_eq!(level(1 << 30, 0.2), Level::Dram, "its addresses say so");
+        let caches = CacheSizes { l3: Some(Bytes(64 << 20)), own_l3: Some(Bytes(4 << 20)), ..CACHES };
+        let shared = |far| {
+            let judged = judge(&drawn(1024, 32 << 20), None, &caches);
+            judged.with_probes(Some(&Latency { from_memory: far, ..seen(far.value) }), 1, true).level
+        };
+        assert_eq!(shared(Estimate::new(0.2, 0.15, 0.25)), Level::L3);
+        assert_eq!(shared(Estimate::new(0.25, 0.2, 0.3)), Level::Unresolved, "nearly as long in either");
+        assert_eq!(shared(Estimate::new(0.4, 0.35, 0.45)), Level::Dram);
     }
 
     #[test]

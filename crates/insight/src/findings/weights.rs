@@ -21,9 +21,8 @@ pub struct Weights {
 
 const LEVELS: [&str; 4] = ["L1", "L2", "L3", "DRAM"];
 
-/// Where there is no machine record: common processors' L1 takes this, and memory more than that,
-/// which no L3 of theirs does.
-const USUAL: Latencies = Latencies { l1_ns: 1.5, memory_from_ns: 70.0, levels: [None; 4], by_area: None };
+/// Where there is no machine record: common processors' L1 takes this.
+const USUAL: Latencies = Latencies { l1_ns: 1.5, levels: [None; 4], by_area: None };
 
 impl Weights {
     /// Those of this host, by a machine record of it, if there is one, and where that lies.
@@ -48,20 +47,15 @@ impl Weights {
     }
 }
 
-/// What is nearer to memory's latency than to that of the last cache, by their ratio, came from
-/// memory.
 fn latencies(machine: &Machine) -> Option<Latencies> {
-    let measured = |name: &str| {
+    let levels = LEVELS.map(|name| {
         let level = machine.levels.iter().find(|level| level.name == name)?;
         level.latency.ns.estimate()
-    };
-    let ns = |name: &str| measured(name).map(|latency| latency.value);
-    let (l1_ns, memory) = (ns("L1")?, ns("DRAM")?);
-    let last = ["L3", "L2"].into_iter().find_map(ns)?;
-    let levels = LEVELS.map(measured);
+    });
+    let [Some(l1), .., Some(_)] = levels else { return None };
     let by_area = machine.experiments.latency.as_ref().and_then(|latency| latency.result.as_ref());
     let by_area = by_area.and_then(MeasuredCurve::random_reads);
-    Some(Latencies { l1_ns, memory_from_ns: (last * memory).sqrt(), levels, by_area })
+    Some(Latencies { l1_ns: l1.value, levels, by_area })
 }
 
 /// The largest area of which a cache serves most reads; 0 where that is not known. One that others
@@ -112,8 +106,6 @@ mod tests {
         let weights = Weights::of(&host, Some((Path::new("machine.json"), &document)));
         let latencies = &weights.latencies;
         assert!((1.0..1.2).contains(&latencies.l1_ns) && latencies.by_area.is_some());
-        // Between the last cache, at 14.5 ns, and memory, at 143 ns.
-        assert!((45.0..46.0).contains(&latencies.memory_from_ns), "{latencies:?}");
         let caches = [weights.caches.l1, weights.caches.l2, weights.caches.l3];
         assert!(caches.windows(2).all(|pair| pair[0].is_some() && pair[0] < pair[1]), "{caches:?}");
         let measured = typical_yield(&from_machine(Path::new("machine.json"), &document));

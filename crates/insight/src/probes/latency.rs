@@ -10,8 +10,6 @@ use units::{Basis, Estimate, Quantity, Unit, middle_sorted, share};
 pub struct Latencies {
     /// From L1: a second reading is one, and what both have in common is not known.
     pub l1_ns: f64,
-    /// From here on the line came from memory, not from a cache.
-    pub memory_from_ns: f64,
     /// From L1, L2, L3 and memory, as far as the machine was measured.
     pub levels: [Option<Estimate>; 4],
     /// Of random reads, over the size of the area that they go over.
@@ -56,18 +54,22 @@ pub struct Timing {
     /// A load that the cache behind L2 serves: what it takes, and what probes say beyond L1.
     pub cache_ns: f64,
     pub probed_ns: f64,
+    /// What a load takes that memory serves.
+    pub memory_ns: f64,
     /// How long the probes of that load took beyond L1, one by one.
     pub known_ns: Vec<f64>,
 }
 
 impl Timing {
-    /// From here on the line came from memory. Where the machine was measured, that is known better
-    /// than by a short look, which other programs disturb.
+    /// From here on the line came from memory: what took a time that is nearer to memory's than to
+    /// that of the last cache, by their ratio. Where the machine was measured, these are known
+    /// better than by a short look, which other programs disturb.
     fn memory_from_ns(&self) -> f64 {
-        match self.latencies.of(Level::Dram) {
-            Some(_) => self.latencies.memory_from_ns,
-            None => self.latencies.memory_from_ns.max(1.4 * self.cache_ns),
-        }
+        let last = self.latencies.of(Level::L3).or_else(|| self.latencies.of(Level::L2));
+        let measured = last.zip(self.latencies.of(Level::Dram));
+        let (cache, memory) =
+            measured.map_or((self.cache_ns, self.memory_ns), |(cache, memory)| (cache.value, memory.value));
+        (cache * memory).sqrt()
     }
 
     /// Of a load that a cache serves, this share of the probes may go to memory: they stop the
@@ -104,6 +106,18 @@ pub(crate) struct Latency {
     pub time_in_memory: f64,
     /// No more of them than this may have gone there because the thread was stopped.
     pub astray: f64,
+}
+
+impl Latency {
+    /// The share of the time that memory took, of a load that L1 and L2 serve hardly at all: what
+    /// did not come from memory came from L3, which may have taken longer than probes see.
+    pub(crate) fn time_in_memory_beyond_l2(&self) -> Estimate {
+        let each = |time: f64, share: f64| time * self.mean_ns.value / share.max(f64::MIN_POSITIVE);
+        let far = each(self.time_in_memory, self.from_memory.value);
+        let near = each(1.0 - self.time_in_memory, 1.0 - self.from_memory.value) + self.hidden_ns;
+        let of = |share: f64| share * far / (share * far + (1.0 - share) * near).max(f64::MIN_POSITIVE);
+        Estimate::new(of(self.from_memory.value), of(self.from_memory.lo), of(self.from_memory.hi))
+    }
 }
 
 /// A page fault or an interrupt took longer than any level of memory does.
@@ -295,9 +309,10 @@ mod tests {
 
     const TIMING: Timing = Timing {
         ticks_a_ns: 2.0,
-        latencies: Latencies { l1_ns: 1.5, memory_from_ns: 60.0, levels: [None; 4], by_area: None },
+        latencies: Latencies { l1_ns: 1.5, levels: [None; 4], by_area: None },
         cache_ns: 20.0,
         probed_ns: 18.5,
+        memory_ns: 180.0,
         known_ns: Vec::new(),
     };
 
@@ -322,6 +337,35 @@ mod tests {
         assert!((found.from_memory.value - 0.25).abs() < 1e-9 && found.time_in_memory > 0.9);
         assert!((found.cached_ns.value - 3.5).abs() < 0.01 && found.cached_ns.hi < 4.0, "{found:?}");
         assert_eq!(latency(&probes[..10], &TIMING), None);
+    }
+
+    #[test]
+    fn memory_begins_between_it_and_the_last_cache() {
+        assert!((TIMING.memory_from_ns() - 60.0).abs() < 1e-9);
+        let with = |l2: Option<f64>, l3: Option<f64>, memory: Option<f64>| {
+            let levels = [Some(1.5), l2, l3, memory].map(|ns| ns.map(Estimate::exact));
+            Timing { latencies: Latencies { levels, ..TIMING.latencies }, ..TIMING }.memory_from_ns()
+        };
+        assert!((with(Some(5.0), Some(10.0), Some(90.0)) - 30.0).abs() < 1e-9, "as the machine was measured");
+        assert!((with(Some(10.0), None, Some(90.0)) - 30.0).abs() < 1e-9, "without an L3");
+        assert!((with(Some(5.0), Some(10.0), None) - 60.0).abs() < 1e-9, "no record of memory");
+    }
+
+    #[test]
+    fn what_probes_do_not_see_of_a_cache_is_no_time_in_memory() {
+        // A quarter takes 101.5 ns, the rest 3.5 ns, and 37 more that are not seen.
+        let probes: Vec<Probe> =
+            (0..64).map(|n| probe(n * 1_000_000, if n % 4 == 0 { 250 } else { 54 })).collect();
+        let timing = Timing { cache_ns: 40.0, memory_ns: 90.0, probed_ns: 1.5, ..TIMING };
+        let found = latency(&probes, &timing).unwrap();
+        assert!(found.time_in_memory > 0.9, "{found:?}");
+        let time = found.time_in_memory_beyond_l2();
+        assert!((time.value - 25.4 / (25.4 + 30.4)).abs() < 0.01, "{time:?}");
+        assert!(time.lo > 0.2 && time.lo < 0.4 && time.hi > 0.55 && time.hi < 0.7, "{time:?}");
+        let near: Vec<Probe> = (0..64).map(|n| probe(n * 1_000_000, 54)).collect();
+        assert_eq!(latency(&near, &timing).unwrap().time_in_memory_beyond_l2().value, 0.0);
+        let far: Vec<Probe> = (0..64).map(|n| probe(n * 1_000_000, 250)).collect();
+        assert_eq!(latency(&far, &timing).unwrap().time_in_memory_beyond_l2().value, 1.0);
     }
 
     #[test]

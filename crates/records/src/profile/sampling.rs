@@ -107,6 +107,9 @@ pub struct Calibration {
     pub cache_latency: Quantity,
     #[serde(default = "not_told")]
     pub cache_latency_probed: Quantity,
+    /// What a load takes that memory serves.
+    #[serde(default = "not_told")]
+    pub memory_latency: Quantity,
 }
 
 impl Calibration {
@@ -120,6 +123,7 @@ impl Calibration {
             probe_cost: not_asked(),
             cache_latency: not_asked(),
             cache_latency_probed: not_asked(),
+            memory_latency: not_asked(),
         }
     }
 }

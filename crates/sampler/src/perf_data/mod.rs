@@ -227,6 +227,7 @@ fn sampling(recording: &Recording<'_>, counted: &Counted) -> Sampling {
             probe_cost: Quantity::unresolved("a file of samples has no probes"),
             cache_latency: Quantity::unresolved("a file of samples has no probes"),
             cache_latency_probed: Quantity::unresolved("a file of samples has no probes"),
+            memory_latency: Quantity::unresolved("a file of samples has no probes"),
         },
     }
 }

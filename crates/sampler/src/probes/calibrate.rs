@@ -4,6 +4,10 @@
 //! Some cores begin to execute a load before they stop at the breakpoint in front of it. Then the
 //! line has come from L2 or L3 by the time that the probe reads it, and it looks nearer than it
 //! was.
+//!
+//! From when on a line came from memory differs from machine to machine, too, and by what other
+//! machines do to a shared one: the same chain is gone through with its lines taken out of all
+//! caches.
 
 use crate::allocations::region::{Region, What};
 use crate::chain::{Chain, thread_cpu_time};
@@ -26,6 +30,8 @@ pub(crate) struct ProbeCalibration {
     pub cost_s: Estimate,
     /// What a load of the chain takes, which the cache behind L2 serves.
     pub cache_ns: Estimate,
+    /// The same of lines that memory serves.
+    pub memory_ns: Estimate,
     /// By how much longer than from L1, as probes say.
     pub probed_ns: Estimate,
     /// The same, probe by probe.
@@ -36,6 +42,8 @@ const BURST: u32 = 8;
 const BURSTS: usize = 24;
 /// Steps of the chain while it is armed: enough to come by.
 const STEPS: u64 = 64;
+/// Steps from memory that are timed at a time: some hundred times what looking at the clock takes.
+const FAR_STEPS: u64 = 1024;
 const LONGEST: Duration = Duration::from_millis(200);
 
 /// Where the handler finds what it needs.
@@ -52,7 +60,7 @@ pub(crate) fn calibrate(region: &mut Region, l2_bytes: u64) -> Result<ProbeCalib
     wanted.registers.store(u32::from_le_bytes([places.register, NO_REGISTER, 1, 0]), Relaxed);
     wanted.displacement.store(0, Relaxed);
     wanted.is_timed.store(1, Relaxed);
-    let (mut plain_s, mut costs) = (Vec::new(), Vec::new());
+    let (mut plain_s, mut far_s, mut costs) = (Vec::new(), Vec::new(), Vec::new());
     let began = Instant::now();
     let handler = Handler::set(region);
     let mut failed = None;
@@ -75,6 +83,10 @@ pub(crate) fn calibrate(region: &mut Region, l2_bytes: u64) -> Result<ProbeCalib
         region.probe(0).ip.store(0, Release);
         plain_s.push(plain);
         costs.push((armed_s - plain * STEPS as f64).max(0.0) / f64::from(BURST));
+        chain.evict(at, FAR_STEPS);
+        let before = thread_cpu_time();
+        (at, _) = chain.go(at, FAR_STEPS);
+        far_s.push(thread_cpu_time().saturating_sub(before).as_secs_f64() / FAR_STEPS as f64);
     }
     drop(handler);
     let (mut told, mut copied) = (Vec::new(), Vec::new());
@@ -102,6 +114,7 @@ pub(crate) fn calibrate(region: &mut Region, l2_bytes: u64) -> Result<ProbeCalib
     Ok(ProbeCalibration {
         cost_s: median_interval(&costs, &mut rng),
         cache_ns: median_interval(&plain_s, &mut rng).scaled(1e9),
+        memory_ns: median_interval(&far_s, &mut rng).scaled(1e9),
         probed_ns: median_interval(&longer, &mut rng),
         known_ns,
     })
@@ -179,6 +192,7 @@ mod tests {
             Ok(found) => {
                 assert!(found.cost_s.value > 0.0 && found.cache_ns.value > 0.5, "{found:?}");
                 assert!(found.probed_ns.value < 100.0 * found.cache_ns.value, "{found:?}");
+                assert!(found.memory_ns.value > found.cache_ns.value, "{found:?}");
             }
             Err(why) => eprintln!("skipped: {why}"),
         }

@@ -158,6 +158,7 @@ fn add_probing(calibration: &mut Calibration, Probing { found, .. }: &Probing) {
     calibration.probe_cost = Quantity::measured(found.cost_s, Unit::Seconds);
     calibration.cache_latency = Quantity::measured(found.cache_ns, Unit::Nanos);
     calibration.cache_latency_probed = Quantity::measured(found.probed_ns, Unit::Nanos);
+    calibration.memory_latency = Quantity::measured(found.memory_ns, Unit::Nanos);
 }
 
 /// How probes are read.
@@ -166,6 +167,7 @@ fn timing(request: &Request, region: &Region, Probing { found, .. }: &Probing) -
         ticks_a_ns: region.ticks_a_ns(),
         latencies: request.latencies.clone(),
         cache_ns: found.cache_ns.value,
+        memory_ns: found.memory_ns.value,
         probed_ns: found.probed_ns.value,
         known_ns: found.known_ns.clone(),
     }
