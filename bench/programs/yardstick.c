@@ -4,6 +4,7 @@
 //
 // usage: yardstick L1 L2 L3        prints the ns of both
 #include "fresh/fresh.h"
+#include <sys/mman.h>
 
 struct line {
     uint64_t next;
@@ -17,12 +18,20 @@ static double cpu_time(void) {
 }
 
 static double each_ns(uint64_t bytes) {
-    uint64_t count = 1;
-    while (2 * count * sizeof(struct line) <= bytes)
-        count *= 2;
-    struct line *lines = malloc(count * sizeof *lines);
-    for (uint64_t i = 0; i < count; i++)
-        lines[i].next = (i * 6364136223846793005ull + 1442695040888963407ull) & (count - 1);
+    uint64_t count = bytes / sizeof(struct line), all = 1;
+    while (all < count)
+        all *= 2;
+    // Huge pages, where the kernel gives them: walks of the page table are no time of a level.
+    struct line *lines = aligned_alloc(2 << 20, (count * sizeof *lines | ((2 << 20) - 1)) + 1);
+    madvise(lines, count * sizeof *lines, MADV_HUGEPAGE);
+    // One circle through a power of two of lines, less those behind the area.
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t next = i;
+        do
+            next = (next * 6364136223846793005ull + 1442695040888963407ull) & (all - 1);
+        while (next >= count);
+        lines[i].next = next;
+    }
     uint64_t at = 0, reads = 0;
     for (uint64_t i = 0; i < count && i < 1 << 20; i++)
         at = lines[at].next;

@@ -16,7 +16,7 @@ __attribute__((noinline)) static uint64_t replay(const std::deque<Event> &events
 int main(int argc, char **argv) {
     sizes(argc, argv);
     uint64_t count = 1;
-    while (count * sizeof(Event) < middle_bytes())
+    while (2 * count * sizeof(Event) <= middle_bytes())
         count *= 2;
     std::deque<Event> events;
     for (uint64_t i = 0; i < count; i++)
