@@ -8,6 +8,7 @@
 //! cost         what the sharing of lines costs
 //! farther      lines that other cores hold, too many to show one by one
 //! progress     the same by what threads get done
+//! one_stack    threads that run on one stack, one after the other
 //! first_touch  memory that one thread makes and several use
 //! words        what a finding says
 //! says         all of it as records and findings
@@ -25,6 +26,7 @@ mod farther;
 mod first_touch;
 mod gathered;
 mod lines;
+mod one_stack;
 mod progress;
 mod sampled;
 pub(crate) mod sampled_from;
@@ -33,6 +35,7 @@ mod together;
 mod words;
 
 pub(crate) use gathered::{By, Gathered};
+pub(crate) use one_stack::on_one_stack;
 pub(crate) use says::shared;
 
 /// Lines in the record.

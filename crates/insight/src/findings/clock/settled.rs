@@ -17,6 +17,7 @@ use crate::data::object_stalls::{NO_LATENCY, Reading};
 use crate::findings::record::{FunctionFigures, SampledUnit};
 use crate::share::measured_share;
 use crate::sharing::access::Memory;
+use crate::sharing::on_one_stack;
 use records::profile::Level;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use units::{Estimate, Quantity, Svma};
@@ -156,18 +157,21 @@ impl ByClock<'_, '_, '_> {
     }
 
     /// Instructions that mostly access lines which other threads write: whether they wait for those
-    /// is seen where threads run at the same time, and a busy machine lets them take turns.
+    /// is seen where threads run at the same time, and a busy machine lets them take turns. Threads
+    /// that run on one stack take turns on any machine.
     fn met(&self) -> HashSet<u32> {
         let accesses = &self.gathered.accesses;
         let mut writers: HashMap<(Memory, u64), HashSet<u32>> = HashMap::new();
         for access in accesses.iter().filter(|access| access.writes) {
             writers.entry(access.line()).or_default().insert(access.thread);
         }
+        let on_one_stack = on_one_stack(self.gathered.moments.values().flatten());
         let mut met: HashMap<u32, f64> = HashMap::new();
         for access in accesses {
             let writers = writers.get(&access.line());
-            let by_others = |writers: &HashSet<u32>| writers.iter().any(|thread| *thread != access.thread);
-            if writers.is_some_and(by_others) {
+            let takes_it =
+                |thread: &u32| *thread != access.thread && !on_one_stack.contains(&(*thread, access.thread));
+            if writers.is_some_and(|writers| writers.iter().any(takes_it)) {
                 *met.entry(access.by).or_default() += access.weight;
             }
         }
