@@ -4,6 +4,7 @@ use crate::debug_files;
 use crate::partly::{Partly, elf};
 use crate::target::mappings_of;
 use image::Image;
+use image::elf::abi;
 use image::elf::bytes::hex;
 use insight::ModuleFile;
 use insight::samples::{Mapped, Tally, UnwindTables};
@@ -12,6 +13,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use units::Svma;
 
 /// The build ids that files must have to be those that were mapped. None are asked for while the
 /// program runs here.
@@ -127,6 +129,20 @@ pub(crate) fn bytes_of(mapped: &Mapped) -> Option<Vec<u8>> {
         _ if mapped.area.is_some() || !path.is_absolute() => None,
         _ => elf(path),
     }
+}
+
+/// A variable that a file exports.
+pub(crate) fn exported(image: &Image<'_>, name: &str) -> Option<Svma> {
+    let is_table = |kind: u32| kind == abi::SHT_DYNSYM || kind == abi::SHT_SYMTAB;
+    image.sections().iter().filter(|section| is_table(section.kind)).find_map(|section| {
+        let names = image.section_bytes(image.sections().get(section.link as usize)?)?;
+        image.section_bytes(section)?.chunks_exact(24).find_map(|entry| {
+            let at = u32::from_le_bytes(entry[..4].try_into().ok()?) as usize;
+            let found = names.get(at..)?.strip_prefix(name.as_bytes())?.first() == Some(&0);
+            let defined = entry[6..8] != [0, 0];
+            (found && defined).then(|| Some(Svma(u64::from_le_bytes(entry[8..16].try_into().ok()?))))?
+        })
+    })
 }
 
 /// The kernel's own library, which it maps into every process: the same bytes in each.

@@ -14,6 +14,8 @@
 //! frequency    how many samples a second that allows
 //! made_code    the maps of code that programs make while they run
 //! interpreted/ lines of scripts, beside the frames of the interpreter that runs them
+//! runtime_heaps where runtimes keep objects that no allocation is known of
+//! memory       words of a process's memory
 //! files        the files that were mapped, read
 //! opened       the same of all processes of the machine, opened while these run
 //! debug_files  their separate debug information
@@ -39,6 +41,7 @@ mod frequency;
 pub mod hardware;
 mod interpreted;
 mod made_code;
+mod memory;
 mod method;
 mod opened;
 mod overhead;
@@ -48,6 +51,7 @@ pub mod perf_data;
 mod probes;
 mod recorder;
 mod request;
+mod runtime_heaps;
 pub mod session;
 mod signals;
 pub mod skid;

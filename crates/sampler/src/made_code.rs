@@ -25,7 +25,7 @@ use insight::MadeCode;
 use insight::samples::Tally;
 use records::run::Refused;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -258,18 +258,20 @@ pub(crate) fn refusal(names: &MadeCode, tally: &Tally) -> Option<Refused> {
     if share < WORTH_A_WORD {
         return None;
     }
-    let programs: BTreeSet<String> = unnamed
+    let named = |process: &u32| Some((*process, &tally.processes.get(process)?.name));
+    let programs: BTreeMap<u32, String> = unnamed
         .keys()
-        .filter_map(|process| tally.processes.get(process))
-        .map(|process| String::from_utf8_lossy(&process.name).into_owned())
+        .filter_map(named)
+        .map(|(process, name)| (process, String::from_utf8_lossy(name).into_owned()))
         .collect();
+    let runs_on = |process: u32| PathBuf::from(format!("/proc/{process}")).exists();
     Some(Refused {
         what: "names of code made at run time".to_owned(),
         why: format!(
             "{:.1}% of the samples are in code that the program made itself, which no /tmp/perf-PID.map describes",
             100.0 * share
         ),
-        would_help: Some(help(&programs)),
+        would_help: Some(help(&programs, runs_on)),
     })
 }
 
@@ -277,7 +279,7 @@ pub(crate) fn refusal(names: &MadeCode, tally: &Tally) -> Option<Refused> {
 const OPTIONS: [(&[&str], &str); 5] = [
     (&["node", "MainThread", "chrome", "electron"], "node --perf-basic-prof"),
     (
-        &["java"],
+        &[JAVA],
         "java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or jcmd PID Compiler.perfmap",
     ),
     (&["python"], "python3 -X perf (from 3.12 on)"),
@@ -285,9 +287,19 @@ const OPTIONS: [(&[&str], &str); 5] = [
     (&["dotnet"], "DOTNET_PerfMapEnabled=1"),
 ];
 
-fn help(programs: &BTreeSet<String>) -> String {
+/// Java writes one whenever it is asked to; the others must be asked as they begin.
+const JAVA: &str = "java";
+
+fn help(programs: &BTreeMap<u32, String>, runs_on: impl Fn(u32) -> bool) -> String {
+    let java = programs.iter().find(|(process, program)| program.starts_with(JAVA) && runs_on(**process));
+    if let Some((process, _)) = java {
+        return format!(
+            "run jcmd {process} Compiler.perfmap as the user of that process (JDK 17 or later), then profile it again; \
+             from the start on: java -XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
+        );
+    }
     let is_of = |beginnings: &[&str]| {
-        programs.iter().any(|program| beginnings.iter().any(|beginning| program.starts_with(beginning)))
+        programs.values().any(|program| beginnings.iter().any(|beginning| program.starts_with(beginning)))
     };
     let mut options: Vec<&str> =
         OPTIONS.iter().filter(|(beginnings, _)| is_of(beginnings)).map(|(_, option)| *option).collect();
@@ -345,6 +357,16 @@ mod tests {
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         assert!(maker.checked(opened(&pipe).unwrap()).is_none(), "and it does not wait");
+    }
+
+    #[test]
+    fn what_runs_on_can_still_be_asked() {
+        let programs = BTreeMap::from([(7, "java".to_owned()), (8, "node".to_owned())]);
+        let told = help(&programs, |process| process == 7);
+        assert!(told.starts_with("run jcmd 7 Compiler.perfmap") && !told.contains("node"), "{told}");
+        let told = help(&programs, |_| false);
+        assert!(told.contains("node --perf-basic-prof") && told.contains("DumpPerfMapAtExit"), "{told}");
+        assert!(!told.contains("jcmd 7"), "{told}");
     }
 
     #[test]

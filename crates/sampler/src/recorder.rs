@@ -13,6 +13,7 @@ use crate::opened::Opened;
 use crate::perf::event::{Event, NewMapping, events};
 use crate::perf::open::now_ns;
 use crate::perf::ring::Ring;
+use crate::runtime_heaps::RuntimeHeaps;
 use crate::signals::reader::Reader;
 use insight::samples::{
     Area, Calls, CutOff, Mapped, MappedId, Mapping, Place, Population, Sample, Tally, Unwinder,
@@ -34,6 +35,7 @@ pub(crate) struct Recorder {
     /// The maps of code that processes make.
     pub maps: Maps,
     interpreters: Interpreters,
+    runtime_heaps: RuntimeHeaps,
     /// The code itself, where the processes run here.
     pub pages: Option<Pages>,
     /// Where all processes of the machine are sampled: their files, opened while they ran.
@@ -81,6 +83,7 @@ impl Recorder {
     pub(crate) fn round(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         let began_ns = now_ns();
         self.maps.look();
+        self.runtime_heaps.look(&mut self.tally);
         self.read(rings);
         self.begin_reading();
         if let Some(region) = region {
@@ -98,6 +101,7 @@ impl Recorder {
 
     /// Reads what is left, and counts all.
     pub(crate) fn finish(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
+        self.runtime_heaps.look_at_v8(&mut self.tally);
         self.read(rings);
         self.begin_reading();
         if let Some(region) = region {
@@ -173,6 +177,8 @@ impl Recorder {
                         pages.forget(process);
                     }
                     self.interpreters.forget(process);
+                    self.runtime_heaps.forget(process);
+                    entry.heaps.clear();
                     entry.space = insight::samples::AddressSpace::default();
                     self.tally.heaps.forget(process, time_ns);
                 }
@@ -183,14 +189,18 @@ impl Recorder {
             Event::Forked { process, parent: parent_id, .. } => {
                 if process != parent_id {
                     let parent = self.tally.processes.get(&parent_id);
-                    let (name, space) =
-                        parent.map_or_else(Default::default, |p| (p.name.clone(), p.space.clone()));
+                    let (name, space, heaps) = parent.map_or_else(Default::default, |p| {
+                        (p.name.clone(), p.space.clone(), p.heaps.clone())
+                    });
                     let entry = self.tally.processes.entry(process).or_default();
-                    (entry.name, entry.space) = (name, space);
+                    (entry.name, entry.space, entry.heaps) = (name, space, heaps);
                     self.tally.heaps.forked(process, parent_id, time_ns);
                 }
             }
-            Event::Ended { process, .. } => self.tally.heaps.forget(process, time_ns),
+            Event::Ended { process, .. } => {
+                self.runtime_heaps.forget(process);
+                self.tally.heaps.forget(process, time_ns);
+            }
             Event::Lost { count, .. } => self.tally.lost += count,
             Event::LostStacks { count, .. } => self.tally.stacks.lost += count,
         }
@@ -254,7 +264,12 @@ impl Recorder {
             is_area.then_some(Area { process: new.process, start: new.start, bytes: new.bytes, version: 0 });
         // An area's offset means nothing: addresses themselves tell its instructions apart.
         let offset = FileOffset(if is_area { new.start } else { new.offset });
-        let what = self.tally.id(Mapped { name: new.name, device: new.device, inode: new.inode, area });
+        let mapped = Mapped { name: new.name, device: new.device, inode: new.inode, area };
+        // What a recording was made of is not there any more.
+        if self.pages.is_some() && area.is_none() {
+            self.runtime_heaps.mapped(new.process, &mapped, (new.start, new.bytes, new.offset));
+        }
+        let what = self.tally.id(mapped);
         let (start, end) = (Avma(new.start), Avma(new.start.saturating_add(new.bytes)));
         let mapping = Mapping { start, end, offset, what, is_shared: new.is_shared };
         self.tally.processes.entry(new.process).or_default().space.map(mapping);

@@ -1,4 +1,4 @@
-//! `gleaner profile` of Python: the lines of the programs in `programs/scripts` that wait are
+//! `gleaner profile` of Python and Ruby: the lines of the programs in `programs/scripts` that wait are
 //! marked in them, and what the interpreter waits for is put down to those.
 
 use crate::made::{is_there, marked, profiled, program};
@@ -54,6 +54,22 @@ fn the_lines_of_python_that_wait_are_named() {
                 assert!(told.contains("line 8 of join.py waits"), "{told}");
             }
         }
+    }
+}
+
+#[test]
+fn the_lines_of_ruby_that_wait_are_named() {
+    const KNOWN: &str = "exit RUBY_VERSION.start_with?('3.1.')";
+    if !is_there(&["ruby", "-e", KNOWN]) {
+        return;
+    }
+    let place = place();
+    for name in ["join.rb", "graph.rb"] {
+        let path = program(name);
+        let command = ["ruby", path.to_str().unwrap()];
+        let Some((output, profile)) = profiled(&place, &["--no-allocations"], &command) else { return };
+        waits_where_marked(name, &output, &profile);
+        assert!(profile.scripts.iter().all(|line| line.language == "Ruby"), "{:?}", profile.scripts);
     }
 }
 

@@ -239,4 +239,7 @@ fn java_is_the_same_when_it_is_left() {
     let Some((profile, told)) = found else { return };
     assert!(profile.refusals.iter().any(|r| r.what == "names of code made at run time"), "{told}");
     assert!(told.contains("-XX:+DumpPerfMapAtExit") && !told.contains("perf-basic-prof"), "{told}");
+    assert!(told.contains(&format!("run jcmd {pid} Compiler.perfmap")), "{told}");
+    let array = profile.loads.first().unwrap_or_else(|| panic!("it waits: {told}"));
+    assert_eq!(array.object.as_deref(), Some("Java heap"), "{told}");
 }

@@ -72,6 +72,9 @@ impl<'t, 'd> Objects<'t, 'd> {
         const RSP: usize = 4;
         let sample = &kept.sample;
         let stack_pointer = sample.registers.map_or(0, |registers| registers.general[RSP]);
+        if let Some(object) = self.runtime_heap(sample.process, address) {
+            return Found::Object(object);
+        }
         // A stack may lie in memory that is allocated.
         let holder = heap::holder(&kept.near, address.0)
             .filter(|near| heap::holder(&kept.near, stack_pointer).is_none_or(|stack| stack != *near));
@@ -106,6 +109,14 @@ impl<'t, 'd> Objects<'t, 'd> {
             });
         }
         object.map_or(Found::Nothing, Found::Object)
+    }
+
+    /// The heap of a runtime that holds an address. Nothing else lies in there.
+    fn runtime_heap(&self, process: u32, address: Avma) -> Option<Object> {
+        let heaps = &self.tally.processes.get(&process)?.heaps;
+        let heap = heaps.iter().find(|heap| (heap.start..heap.end).contains(&address.0))?;
+        let name = heap.name.to_owned();
+        Some(Object { name, bytes: None, which: 0, group: None })
     }
 
     /// The site of the small allocations on both sides of an address, if it is one; and the path

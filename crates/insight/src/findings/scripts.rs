@@ -11,7 +11,7 @@ use std::path::Path;
 use units::{Estimate, Quantity, Svma, Unit};
 
 /// What functions of interpreters read, by words in their names.
-const DATA: [(&str, &str); 19] = [
+const DATA: [(&str, &str); 24] = [
     ("set_lookkey", "the table of a set"),
     ("set_add_entry", "the table of a set"),
     ("keys_lookup", "the table of a dict"),
@@ -22,6 +22,11 @@ const DATA: [(&str, &str); 19] = [
     ("find_empty_slot", "the table of a dict"),
     ("PyDict_GetItem", "the table of a dict"),
     ("dict_subscript", "the table of a dict"),
+    ("st_lookup", "the table of a hash"),
+    ("st_insert", "the table of a hash"),
+    ("st_update", "the table of a hash"),
+    ("rb_hash_", "the table of a hash"),
+    ("rb_gc_", "all objects, for the garbage collector"),
     ("object_compare", "objects that are compared"),
     ("float_compare", "objects that are compared"),
     ("long_compare", "objects that are compared"),
@@ -117,6 +122,7 @@ mod tests {
             ("_Py_dict_lookup", "the table of a dict"),
             ("set_lookkey", "the table of a set"),
             ("unsafe_float_compare", "objects that are compared"),
+            ("rb_st_lookup", "the table of a hash"),
             ("_PyEval_EvalFrameDefault", "objects"),
         ] {
             assert_eq!(data(function), what, "{function}");

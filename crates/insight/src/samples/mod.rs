@@ -40,5 +40,5 @@ pub use registers::Registers;
 pub use saved::KnownRegisters;
 pub use sites::SiteId;
 pub use stacks::ScriptLine;
-pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Steady, Tally};
+pub use tally::{Area, Mapped, PROBES_OF_LOAD, RuntimeHeap, Sample, Steady, Tally};
 pub use unwind::{Calls, CutOff, UnwindTables, Unwinder};

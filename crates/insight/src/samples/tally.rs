@@ -130,7 +130,30 @@ pub struct Process {
     pub space: AddressSpace,
     /// Its threads by id, with the samples of each.
     pub threads: BTreeMap<u32, u64>,
+    /// Where its runtime keeps objects.
+    pub heaps: Vec<RuntimeHeap>,
 }
+
+/// Memory in which a runtime keeps the objects that it allocates itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuntimeHeap {
+    pub start: u64,
+    pub end: u64,
+    pub name: &'static str,
+}
+
+impl RuntimeHeap {
+    pub fn of_java(start: u64, end: u64) -> Self {
+        Self { start, end, name: "Java heap" }
+    }
+
+    pub fn of_v8(start: u64, end: u64) -> Self {
+        Self { start, end, name: V8_HEAP }
+    }
+}
+
+/// What V8 keeps its objects in.
+pub(crate) const V8_HEAP: &str = "V8 heap";
 
 /// Everything that was sampled.
 #[derive(Clone, Debug)]
@@ -228,6 +251,7 @@ impl Tally {
                     name: process.name.clone(),
                     space: process.space.clone(),
                     threads: BTreeMap::new(),
+                    heaps: process.heaps.clone(),
                 },
             )
         };

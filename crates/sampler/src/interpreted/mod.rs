@@ -17,13 +17,17 @@
 //! for something else, any other counts, if all that point into bytecode point to one line.
 //! Else the frame has no line.
 //!
+//! Ruby says in its source which registers these are, so nothing is learned of it.
+//!
 //! ```text
 //! python   functions of `CPython`: their bytecode, names and lines
+//! ruby     the same of Ruby
 //! ```
 
 mod python;
+mod ruby;
 
-use crate::files;
+use crate::{files, memory};
 use image::Image;
 use image::elf::symbols::{Symbol, Symbols};
 use insight::samples::{KnownRegisters, Mapped, MappedId, Place, ScriptLine, Tally};
@@ -58,7 +62,13 @@ enum Kept {
 }
 
 /// A file that holds an interpreter.
-struct Interpreter {
+enum Holds {
+    Python(Python),
+    Ruby(ruby::Layout),
+}
+
+/// Python's.
+struct Python {
     layout: Layout,
     /// The code of its eval loop, by place in the file.
     eval: Vec<Range<u64>>,
@@ -86,13 +96,15 @@ struct Process {
     memory: Option<File>,
     /// By the address of their bytecode.
     functions: BTreeMap<u64, Function>,
+    /// Of Ruby, by the address of their instructions.
+    sequences: BTreeMap<u64, ruby::Function>,
     others: HashSet<u64>,
 }
 
 /// All interpreters.
 #[derive(Default)]
 pub(crate) struct Interpreters {
-    files: HashMap<MappedId, Option<Interpreter>>,
+    files: HashMap<MappedId, Option<Holds>>,
     processes: HashMap<u32, Process>,
 }
 
@@ -103,8 +115,8 @@ impl Interpreters {
         process.space.all().any(|mapping| self.file(tally.mapped(mapping.what), mapping.what).is_some())
     }
 
-    fn file(&mut self, mapped: &Mapped, what: MappedId) -> Option<&mut Interpreter> {
-        self.files.entry(what).or_insert_with(|| Interpreter::of(mapped)).as_mut()
+    fn file(&mut self, mapped: &Mapped, what: MappedId) -> Option<&mut Holds> {
+        self.files.entry(what).or_insert_with(|| Holds::of(mapped)).as_mut()
     }
 
     /// The process has executed another program, or ended.
@@ -124,19 +136,26 @@ impl Interpreters {
     ) -> Vec<(usize, ScriptLine)> {
         let mut found = Vec::new();
         for (number, (place, known)) in places.iter().zip(registers).enumerate() {
-            let Some(interpreter) = self.files.get_mut(&place.what).and_then(Option::as_mut) else {
-                continue;
+            let python = match self.files.get_mut(&place.what).and_then(Option::as_mut) {
+                Some(Holds::Python(python)) => python,
+                Some(Holds::Ruby(layout)) => {
+                    let line =
+                        ruby_line(&mut self.processes, process, *layout, known, registers.get(number + 1));
+                    found.extend(line.map(|line| (number, line)));
+                    continue;
+                }
+                None => continue,
             };
-            if !interpreter.eval.iter().any(|range| range.contains(&place.offset.0)) {
+            if !python.eval.iter().any(|range| range.contains(&place.offset.0)) {
                 continue;
             }
-            let Some(known_at) = address_of(tally, process, place.what, interpreter.known.0) else {
+            let Some(known_at) = address_of(tally, process, place.what, python.known.0) else {
                 continue;
             };
-            let kind = interpreter.kind.0.wrapping_sub(interpreter.known.1.0).wrapping_add(known_at);
+            let kind = python.kind.0.wrapping_sub(python.known.1.0).wrapping_add(known_at);
             let end = registers.get(number + 1).and_then(|caller| caller[RSP]);
             let read = self.processes.entry(process).or_default();
-            let line = interpreter.line(read, process, kind, known, end, stack);
+            let line = python.line(read, process, kind, known, end, stack);
             let line = line.or_else(|| if number == 0 { read.line_of_registers(known) } else { None });
             found.extend(line.map(|line| (number, line)));
         }
@@ -154,17 +173,45 @@ fn address_of(tally: &Tally, process: u32, what: MappedId, at: FileOffset) -> Op
         .find_map(|mapping| Some(mapping.start.0 + holds(mapping.offset.0, mapping.end.0 - mapping.start.0)?))
 }
 
-impl Interpreter {
+/// The line that a frame of Ruby's eval loop runs. Functions that it calls do not always use its
+/// registers, so what the next frame has, too, is that one's.
+fn ruby_line(
+    processes: &mut HashMap<u32, Process>,
+    process: u32,
+    layout: ruby::Layout,
+    known: &KnownRegisters,
+    caller: Option<&KnownRegisters>,
+) -> Option<ScriptLine> {
+    let kept = |known: &KnownRegisters| known[ruby::NEXT].zip(known[ruby::FRAME]);
+    let (next, frame) = kept(known)?;
+    if caller.and_then(kept) == Some((next, frame)) {
+        return None;
+    }
+    processes.entry(process).or_default().sequence(process, &layout, frame, next)?.line(next)
+}
+
+impl Holds {
     fn of(mapped: &Mapped) -> Option<Self> {
         let name = String::from_utf8_lossy(&mapped.name).into_owned();
         let name = name.rsplit('/').next()?;
-        if !name.starts_with("python") && !name.starts_with("libpython") {
+        let is_named = |word: &str| name.strip_prefix("lib").unwrap_or(name).starts_with(word);
+        if !is_named("python") && !is_named("ruby") {
             return None;
         }
         let file = files::bytes_of(mapped)?;
         let image = Image::parse(&file).ok()?;
-        let layout = Layout::of(python::version(&image)?)?;
-        let symbols = Symbols::of(&image, None);
+        if is_named("ruby") {
+            ruby::Layout::of(&image).map(Self::Ruby)
+        } else {
+            Python::of(&image).map(Self::Python)
+        }
+    }
+}
+
+impl Python {
+    fn of(image: &Image<'_>) -> Option<Self> {
+        let layout = Layout::of(python::version(image)?)?;
+        let symbols = Symbols::of(image, None);
         let eval = symbols.all().iter().filter(|symbol| python::is_eval_loop(symbol.name) && symbol.size > 0);
         let placed =
             |symbol: &Symbol<'_>| Some((image.file_offset(symbol.address)?, symbol.address, symbol.size));
@@ -174,7 +221,7 @@ impl Interpreter {
             layout,
             eval: eval.iter().map(|(offset, _, size)| offset.0..offset.0 + size).collect(),
             known: (offset, address),
-            kind: python::variable(&image, "PyCode_Type")?,
+            kind: files::exported(image, "PyCode_Type")?,
             frames: 0,
             seen: HashMap::new(),
             kept: None,
@@ -253,10 +300,7 @@ impl Process {
         let start = if let Some((start, _)) = known {
             *start
         } else {
-            if self.memory.is_none() {
-                self.memory = File::open(format!("/proc/{process}/mem")).ok();
-            }
-            let memory = self.memory.as_ref()?;
+            let memory = memory::opened(&mut self.memory, process)?;
             let mut read = |address: u64, bytes: &mut [u8]| memory.read_exact_at(bytes, address).ok();
             let Some(function) = Function::around(layout, kind, at, &mut read) else {
                 if self.others.len() < MOST_OTHERS {
@@ -269,5 +313,30 @@ impl Process {
             start
         };
         self.functions.get(&start)
+    }
+
+    /// The method or block of Ruby that runs in a frame, read now or before.
+    fn sequence(
+        &mut self,
+        process: u32,
+        layout: &ruby::Layout,
+        frame: u64,
+        next: u64,
+    ) -> Option<&ruby::Function> {
+        if [frame, next].iter().any(|at| at % 8 != 0 || !(1 << 16..1 << 47).contains(at)) {
+            return None;
+        }
+        let known = self.sequences.range(..=next).next_back().filter(|(_, function)| function.holds(next));
+        let start = if let Some((start, _)) = known {
+            *start
+        } else {
+            let memory = memory::opened(&mut self.memory, process)?;
+            let mut read = |address: u64, bytes: &mut [u8]| memory.read_exact_at(bytes, address).ok();
+            let function = ruby::Function::of(layout, frame, next, &mut read)?;
+            let start = function.start;
+            self.sequences.insert(start, function);
+            start
+        };
+        self.sequences.get(&start)
     }
 }

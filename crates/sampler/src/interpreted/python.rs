@@ -12,10 +12,9 @@
 //!
 //! To add a version: `Layout::of`, and a run of `interpreted::` in the tests with it.
 
+use crate::memory::{Read, half, word};
 use image::Image;
-use image::elf::abi;
 use insight::samples::ScriptLine;
-use units::Svma;
 
 /// Longer texts are cut off.
 const LONGEST_TEXT: u64 = 512;
@@ -66,22 +65,8 @@ impl Layout {
 
 /// The version of an interpreter, by what it exports.
 pub(super) fn version(image: &Image<'_>) -> Option<u32> {
-    let version = image.read_u64(variable(image, "Py_Version")?)?;
+    let version = image.read_u64(crate::files::exported(image, "Py_Version")?)?;
     u32::try_from(version >> 16).ok()
-}
-
-/// A variable that an interpreter exports.
-pub(super) fn variable(image: &Image<'_>, name: &str) -> Option<Svma> {
-    let is_table = |kind: u32| kind == abi::SHT_DYNSYM || kind == abi::SHT_SYMTAB;
-    image.sections().iter().filter(|section| is_table(section.kind)).find_map(|section| {
-        let names = image.section_bytes(image.sections().get(section.link as usize)?)?;
-        image.section_bytes(section)?.chunks_exact(24).find_map(|entry| {
-            let at = u32::from_le_bytes(entry[..4].try_into().ok()?) as usize;
-            let found = names.get(at..)?.strip_prefix(name.as_bytes())?.first() == Some(&0);
-            let defined = entry[6..8] != [0, 0];
-            (found && defined).then(|| Some(Svma(u64::from_le_bytes(entry[8..16].try_into().ok()?))))?
-        })
-    })
 }
 
 /// Whether a function executes bytecode.
@@ -100,9 +85,6 @@ pub(super) struct Function {
     first_line: u32,
     lines: Vec<u8>,
 }
-
-/// Reads memory of a process.
-type Read<'r> = &'r mut dyn FnMut(u64, &mut [u8]) -> Option<()>;
 
 impl Function {
     /// The function whose bytecode holds an address; `kind` is the address of the type of
@@ -140,9 +122,8 @@ impl Function {
         let length = word(table + LENGTH, read).filter(|length| *length <= LONGEST_TABLE)?;
         let mut lines = vec![0; length as usize];
         read(table + BYTES, &mut lines)?;
-        let mut first = [0; 4];
-        read(object + layout.first_line, &mut first)?;
-        Some(Self { start, bytes, name, file, first_line: u32::from_le_bytes(first), lines })
+        let first_line = half(object + layout.first_line, read)?;
+        Some(Self { start, bytes, name, file, first_line, lines })
     }
 
     /// Whether the next instruction may be here.
@@ -200,18 +181,10 @@ fn signed(bytes: &[u8]) -> Option<i64> {
     None
 }
 
-fn word(address: u64, read: Read<'_>) -> Option<u64> {
-    let mut bytes = [0; 8];
-    read(address, &mut bytes)?;
-    Some(u64::from_le_bytes(bytes))
-}
-
 /// A text; letters beyond Latin-1 in one of them are not asked for.
 fn text(layout: &Layout, at: u64, read: Read<'_>) -> Option<String> {
     let length = word(at + LENGTH, read)?.min(LONGEST_TEXT);
-    let mut state = [0; 4];
-    read(at + STATE, &mut state)?;
-    let state = u32::from_le_bytes(state);
+    let state = half(at + STATE, read)?;
     if state & layout.is_compact == 0 {
         return None;
     }

@@ -1,0 +1,27 @@
+//! Words of another process's memory.
+
+use std::fs::File;
+
+/// Reads memory of a process.
+pub(crate) type Read<'r> = &'r mut dyn FnMut(u64, &mut [u8]) -> Option<()>;
+
+pub(crate) fn word(address: u64, read: Read<'_>) -> Option<u64> {
+    let mut bytes = [0; 8];
+    read(address, &mut bytes)?;
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// Half of one.
+pub(crate) fn half(address: u64, read: Read<'_>) -> Option<u32> {
+    let mut bytes = [0; 4];
+    read(address, &mut bytes)?;
+    Some(u32::from_le_bytes(bytes))
+}
+
+/// The memory of a process, opened once.
+pub(crate) fn opened(memory: &mut Option<File>, process: u32) -> Option<&File> {
+    if memory.is_none() {
+        *memory = File::open(format!("/proc/{process}/mem")).ok();
+    }
+    memory.as_ref()
+}
