@@ -9,7 +9,7 @@ mod shared_out;
 use self::shared_out::{Counted, SharedOut};
 use crate::code::cause::Cause;
 use crate::code::made_code::MadeCode;
-use crate::code::source::{Frames, NamedFrame, Source};
+use crate::code::source::{Frames, NamedFrame, Source, is_start};
 use crate::samples::address_space::{MappedId, Place};
 use crate::samples::stacks::{Frame, NodeId, ROOT, ScriptLine, Stacks};
 use crate::samples::tally::{PlaceTally, Tally};
@@ -37,6 +37,8 @@ pub(crate) struct InScript {
     pub load: Option<(u32, Svma)>,
     /// The function that ran: the interpreter itself, or what it called.
     pub runs: Option<String>,
+    /// The innermost function with a name: that one, or what called it for this line.
+    pub named: Option<String>,
 }
 
 /// The most frequent callers of a load.
@@ -82,10 +84,15 @@ impl Calls {
             let load = tree.load(leaf.place).filter(|_| !leaf.in_kernel);
             let node = tree.leaf(caller, leaf.place, leaf.in_kernel);
             let function = tree.function_of(leaf.place, leaf.in_kernel);
-            let mut callers = std::iter::successors(caller, |&node| tree.nodes[node].caller);
-            if let Some(line) = callers.find_map(|node| scripts.get(&node)) {
+            let callers: Vec<usize> =
+                std::iter::successors(caller, |&node| tree.nodes[node].caller).collect();
+            let script = callers.iter().position(|node| scripts.contains_key(node));
+            if let Some(script) = script {
+                let line = scripts[&callers[script]];
                 let runs = tree.named(leaf.place).pop().and_then(|own| own.function);
-                in_scripts.push(InScript { line: *line, samples, load, runs });
+                let own = runs.clone().filter(|name| !tree.is_start(leaf.place, name));
+                let named = own.or_else(|| callers[..script].iter().find_map(|&node| tree.name_of(node)));
+                in_scripts.push(InScript { line, samples, load, runs, named });
             }
             counted.stacks.push(Counted { function, load, samples, node: Some(node) });
             if let Some((_, load)) = load {
@@ -316,6 +323,19 @@ impl<'t, 'd> Building<'t, 'd> {
             Cause::Load(load) => Some((place.what.0, load)),
             _ => None,
         }
+    }
+
+    /// Whether a function at a place has no name but where it begins.
+    fn is_start(&self, place: Place, name: &str) -> bool {
+        self.sources.get(&place.what.0).is_some_and(|source| is_start(name, &source.file.path))
+    }
+
+    /// The name of a node's function, if that has one.
+    fn name_of(&self, node: usize) -> Option<String> {
+        let frame = &self.frames[self.nodes[node].frame];
+        let (function, module) = (frame.function.as_ref()?, frame.module.as_ref());
+        let is_start = module.is_some_and(|module| is_start(function, module));
+        (!is_start).then(|| function.clone())
     }
 
     /// The names of a node and its callers, up to the program.

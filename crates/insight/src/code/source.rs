@@ -39,6 +39,15 @@ pub(crate) struct NamedFrame {
     pub line: Option<Line>,
 }
 
+/// Whether a function of a file is called by where it begins, for want of a name.
+pub(crate) fn is_start(function: &str, file: &str) -> bool {
+    function.strip_prefix(file_name(file).as_ref()).is_some_and(|rest| rest.starts_with("+0x"))
+}
+
+fn file_name(path: &str) -> std::borrow::Cow<'_, str> {
+    Path::new(path).file_name().unwrap_or_default().to_string_lossy()
+}
+
 impl<'d> Source<'d> {
     /// Reads a file and decodes its functions that hold these places; `exact` as for [`Code`].
     pub(crate) fn of(
@@ -71,7 +80,7 @@ impl<'d> Source<'d> {
 
     /// For a function without a name: its file and where it begins.
     pub(crate) fn start(&self, address: Svma) -> String {
-        let file = Path::new(&self.file.path).file_name().unwrap_or_default().to_string_lossy();
+        let file = file_name(&self.file.path);
         let unit = self.code.module.unit_at(address);
         let start = unit.map_or(address, |unit| self.code.module.units[unit].start);
         format!("{file}+{:#x}", start.0)
@@ -113,5 +122,17 @@ impl<'d> Source<'d> {
         let others = if stubs.len() > 1 { " and others" } else { "" };
         let (most, _) = stubs.into_iter().max_by_key(|(_, samples)| *samples)?;
         Some(most + others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_without_a_name_is_told_from_others() {
+        assert!(is_start("libruby-3.1.so.3.1.2+0x1e21a0", "/usr/lib/libruby-3.1.so.3.1.2"));
+        assert!(!is_start("rb_st_lookup", "/usr/lib/libruby-3.1.so.3.1.2"));
+        assert!(!is_start("libruby+0x10", "/usr/lib/libruby-3.1.so.3.1.2"));
     }
 }

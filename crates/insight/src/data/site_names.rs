@@ -93,13 +93,14 @@ fn is_of_a_library(file: &str) -> bool {
 
 /// A function's name without its parameters and those of its templates.
 fn brief(function: &str) -> String {
+    const UNNAMED: &str = "(anonymous namespace)";
     let (mut text, mut depth) = (String::new(), 0_usize);
     for (at, letter) in function.char_indices() {
         let is_operator = function[..at].ends_with("operator") || function[..at].ends_with("operator<");
         match letter {
             '<' if !is_operator && at > 0 => depth += 1,
             '>' if depth > 0 => depth -= 1,
-            '(' if depth == 0 && at > 0 && !is_operator => break,
+            '(' if depth == 0 && at > 0 && !is_operator && !function[at..].starts_with(UNNAMED) => break,
             _ if depth == 0 => text.push(letter),
             _ => {}
         }
@@ -392,6 +393,10 @@ mod tests {
         );
         assert_eq!(brief("operator new(unsigned long)"), "operator new");
         assert_eq!(brief("main"), "main");
+        assert_eq!(
+            brief("v8::internal::(anonymous namespace)::ConstructBuffer(v8::internal::Isolate*)"),
+            "v8::internal::(anonymous namespace)::ConstructBuffer"
+        );
         assert_eq!(brief("core::fmt::Formatter::pad"), "core::fmt::Formatter::pad");
     }
 }

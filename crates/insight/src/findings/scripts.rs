@@ -2,7 +2,7 @@
 
 use super::LEAST_SHARE;
 use super::run::MOST_LISTED;
-use crate::code::calls::Calls;
+use crate::code::calls::{Calls, InScript};
 use crate::samples::tally::Tally;
 use crate::share::measured_share;
 use records::profile::{Finding, FindingKind, ScriptLine};
@@ -44,30 +44,47 @@ const OBJECTS: &str = "objects";
 struct Line {
     samples: u64,
     stalled: u64,
-    /// The samples that wait, by function.
+    /// Those that wait for what is beyond L2.
+    far: u64,
+    /// The samples that wait, by function, and by what that reads.
     waits_in: BTreeMap<String, u64>,
+    reads: BTreeMap<&'static str, u64>,
 }
 
-/// The lines that were sampled, those that wait most first; the core did not wait for the memory of
-/// the loads that computed.
-pub(crate) fn lines(tally: &Tally, calls: &Calls, computed: &HashSet<(u32, Svma)>) -> Vec<ScriptLine> {
+impl Line {
+    fn count(&mut self, sampled: &InScript, is_far: bool) {
+        self.stalled += sampled.samples;
+        self.far += if is_far { sampled.samples } else { 0 };
+        let function = sampled.runs.clone().unwrap_or_else(|| "?".to_owned());
+        *self.waits_in.entry(function).or_default() += sampled.samples;
+        *self.reads.entry(data(sampled.named.as_deref().unwrap_or_default())).or_default() += sampled.samples;
+    }
+}
+
+/// The lines that were sampled, those that wait most first, and what to do about the first of them;
+/// the core did not wait for the memory of the loads that computed, and waited for others than
+/// those that are far as programs that only compute do, too.
+pub(crate) fn lines(
+    tally: &Tally,
+    calls: &Calls,
+    computed: &HashSet<(u32, Svma)>,
+    far: &HashSet<(u32, Svma)>,
+) -> (Vec<ScriptLine>, Option<Finding>) {
     let all = tally.stacks.samples;
     let mut by_line: BTreeMap<u32, Line> = BTreeMap::new();
     for sampled in &calls.in_scripts {
         let line = by_line.entry(sampled.line).or_default();
         line.samples += sampled.samples;
-        if sampled.load.is_some_and(|load| !computed.contains(&load)) {
-            line.stalled += sampled.samples;
-            let function = sampled.runs.clone().unwrap_or_else(|| "?".to_owned());
-            *line.waits_in.entry(function).or_default() += sampled.samples;
+        if let Some(load) = sampled.load.filter(|load| !computed.contains(load)) {
+            line.count(sampled, far.contains(&load));
         }
     }
     let mut by_line: Vec<(u32, Line)> = by_line.into_iter().collect();
     by_line.sort_by_key(|(number, line)| (std::cmp::Reverse((line.stalled, line.samples)), *number));
     by_line.truncate(MOST_LISTED);
+    let far = by_line.first().map_or(0, |(_, line)| line.far);
     let record = |(number, line): (u32, Line)| {
         let script = &tally.stacks.scripts[number as usize];
-        let most = line.waits_in.into_iter().max_by_key(|(_, samples)| *samples).map(|(name, _)| name);
         ScriptLine {
             language: script.language.to_owned(),
             file: script.file.clone(),
@@ -75,12 +92,18 @@ pub(crate) fn lines(tally: &Tally, calls: &Calls, computed: &HashSet<(u32, Svma)
             line: script.line,
             time: measured_share(line.samples, all),
             stall: measured_share(line.stalled, all),
-            data: most.as_deref().map(|name| data(name).to_owned()),
-            waits_in: most,
+            data: most(line.reads).map(str::to_owned),
+            waits_in: most(line.waits_in),
             samples: line.samples,
         }
     };
-    by_line.into_iter().map(record).collect()
+    let lines: Vec<ScriptLine> = by_line.into_iter().map(record).collect();
+    let found = lines.first().and_then(|first| finding(first, &measured_share(far, all)));
+    (lines, found)
+}
+
+fn most<T>(samples: BTreeMap<T, u64>) -> Option<T> {
+    samples.into_iter().max_by_key(|(_, samples)| *samples).map(|(most, _)| most)
 }
 
 /// What a function reads; an interpreter's loop itself, and all others, read objects.
@@ -88,10 +111,9 @@ fn data(function: &str) -> &'static str {
     DATA.iter().find(|(word, _)| function.contains(word)).map_or(OBJECTS, |(_, data)| data)
 }
 
-/// The line that waits most.
-pub(crate) fn finding(lines: &[ScriptLine]) -> Option<Finding> {
-    let line = lines.first()?;
-    let stall = line.stall.estimate().filter(|stall| stall.value >= LEAST_SHARE)?;
+/// What to do about a line, which waits this share of the CPU time for what is far.
+fn finding(line: &ScriptLine, far: &Quantity) -> Option<Finding> {
+    let stall = far.estimate().filter(|far| far.value >= LEAST_SHARE)?;
     let file =
         Path::new(&line.file).file_name().map_or(line.file.clone().into(), |name| name.to_string_lossy());
     Some(Finding {
@@ -143,11 +165,10 @@ mod tests {
             data: Some("the table of a dict".to_owned()),
             samples: 100,
         };
-        let found = finding(&[line(0.63)]).expect("it waits");
+        let found = finding(&line(0.7), &share(0.63)).expect("it waits");
         assert!(
             found.says.starts_with("line 12 of join.py waits 63% of the CPU time for the table of a dict")
         );
-        assert_eq!(finding(&[line(0.05)]), None);
-        assert_eq!(finding(&[]), None);
+        assert_eq!(finding(&line(0.63), &share(0.05)), None, "caches near the core serve it");
     }
 }

@@ -118,6 +118,8 @@ struct ByClock<'a, 't, 'd> {
     /// By file.
     attributed: HashMap<u32, Attributed>,
     computed: HashSet<(u32, Svma)>,
+    /// Loads of what is beyond L2, by file.
+    far: HashSet<(u32, Svma)>,
 }
 
 impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
@@ -140,6 +142,7 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
             functions: Vec::new(),
             attributed: HashMap::new(),
             computed: HashSet::new(),
+            far: HashSet::new(),
         }
     }
 
@@ -261,8 +264,8 @@ impl<'a, 't, 'd> ByClock<'a, 't, 'd> {
         shared.findings.extend(self.store.as_ref().and_then(|store| store.finding(&share(self.far_stores))));
         self.disturb(&shared.dirty);
         self.settle(sources);
-        let scripts = scripts::lines(tally, self.calls, &self.computed);
-        shared.findings.extend(scripts::finding(&scripts));
+        let (scripts, found) = scripts::lines(tally, self.calls, &self.computed, &self.far);
+        shared.findings.extend(found);
         let level = |level: Level| self.levels.get(&level).copied().unwrap_or(0);
         let modelled = |part: u64| match measured_share(part, all) {
             Quantity::Resolved { value, lo, hi, .. } => {

@@ -97,6 +97,9 @@ impl ByClock<'_, '_, '_> {
             let computes = is_near || load.takes_its_time && level != Level::Dirty;
             if load.is_chain || !computes || load.by.is_some_and(|by| met.contains(&by)) {
                 self.stalls.count(&load.readings, load.samples as f64);
+                if load.beyond_l2 || level == Level::Dirty {
+                    self.far.insert((load.what, load.address));
+                }
                 continue;
             }
             self.sums.loads -= load.samples;
