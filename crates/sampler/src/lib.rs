@@ -14,7 +14,7 @@
 //! frequency    how many samples a second that allows
 //! made_code    the maps of code that programs make while they run
 //! interpreted/ lines of scripts, beside the frames of the interpreter that runs them
-//! runtime_heaps where runtimes keep objects that no allocation is known of
+//! runtime_heaps where runtimes keep the objects that they allocate themselves
 //! memory       words of a process's memory
 //! files        the files that were mapped, read
 //! opened       the same of all processes of the machine, opened while these run

@@ -83,7 +83,7 @@ impl Recorder {
     pub(crate) fn round(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
         let began_ns = now_ns();
         self.maps.look();
-        self.runtime_heaps.look(&mut self.tally);
+        self.runtime_heaps.look(began_ns, &mut self.tally);
         self.read(rings);
         self.begin_reading();
         if let Some(region) = region {
@@ -101,7 +101,6 @@ impl Recorder {
 
     /// Reads what is left, and counts all.
     pub(crate) fn finish(&mut self, rings: &mut [Ring], region: Option<&mut Region>) {
-        self.runtime_heaps.look_at_v8(&mut self.tally);
         self.read(rings);
         self.begin_reading();
         if let Some(region) = region {
@@ -178,7 +177,7 @@ impl Recorder {
                     }
                     self.interpreters.forget(process);
                     self.runtime_heaps.forget(process);
-                    entry.heaps.clear();
+                    entry.runtime_heap = None;
                     entry.space = insight::samples::AddressSpace::default();
                     self.tally.heaps.forget(process, time_ns);
                 }
@@ -189,11 +188,11 @@ impl Recorder {
             Event::Forked { process, parent: parent_id, .. } => {
                 if process != parent_id {
                     let parent = self.tally.processes.get(&parent_id);
-                    let (name, space, heaps) = parent.map_or_else(Default::default, |p| {
-                        (p.name.clone(), p.space.clone(), p.heaps.clone())
+                    let (name, space, heap) = parent.map_or_else(Default::default, |p| {
+                        (p.name.clone(), p.space.clone(), p.runtime_heap.clone())
                     });
                     let entry = self.tally.processes.entry(process).or_default();
-                    (entry.name, entry.space, entry.heaps) = (name, space, heaps);
+                    (entry.name, entry.space, entry.runtime_heap) = (name, space, heap);
                     self.tally.heaps.forked(process, parent_id, time_ns);
                 }
             }
@@ -267,7 +266,8 @@ impl Recorder {
         let mapped = Mapped { name: new.name, device: new.device, inode: new.inode, area };
         // What a recording was made of is not there any more.
         if self.pages.is_some() && area.is_none() {
-            self.runtime_heaps.mapped(new.process, &mapped, (new.start, new.bytes, new.offset));
+            let part = new.offset..new.offset.saturating_add(new.bytes);
+            self.runtime_heaps.mapped(new.process, &mapped, part, new.start);
         }
         let what = self.tally.id(mapped);
         let (start, end) = (Avma(new.start), Avma(new.start.saturating_add(new.bytes)));

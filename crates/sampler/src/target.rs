@@ -6,6 +6,7 @@ use crate::perf::open::now_ns;
 use lab::inherited::Inherited;
 use std::ffi::{CString, OsString};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -215,6 +216,18 @@ pub(crate) fn mappings_of(process: u32) -> io::Result<Vec<NewMapping>> {
     Ok(text.split(|&byte| byte == b'\n').filter_map(|line| mapping(line, process, time_ns)).collect())
 }
 
+/// Where a running process has memory that no file has, and that it reads and writes.
+pub(crate) fn own_memory_of(process: u32) -> io::Result<Vec<Range<u64>>> {
+    const RIGHTS: &[u8] = b" rw-p ";
+    let text = std::fs::read(format!("/proc/{process}/maps"))?;
+    let lines = text.split(|&byte| byte == b'\n');
+    let writable = lines.filter(|line| line.windows(RIGHTS.len()).any(|part| part == RIGHTS));
+    let own = writable.filter_map(|line| mapping(line, process, 0)).filter(|mapping| {
+        mapping.inode == 0 && (mapping.name.is_empty() || mapping.name.starts_with(b"[anon:"))
+    });
+    Ok(own.map(|mapping| mapping.start..mapping.start.saturating_add(mapping.bytes)).collect())
+}
+
 /// A line of `/proc/PID/maps`: `start-end rights offset major:minor inode   name`.
 pub(crate) fn mapping(line: &[u8], process: u32, time_ns: u64) -> Option<NewMapping> {
     let mut rest = line;
@@ -260,6 +273,10 @@ mod tests {
             assert!(mapping(damaged, 7, 9).is_none(), "{damaged:?}");
         }
         assert!(mappings_of(std::process::id()).unwrap().len() > 3);
+        let memory = vec![1_u8; 1 << 20];
+        let own = own_memory_of(std::process::id()).unwrap();
+        let holds = |at: u64| own.iter().any(|memory| memory.contains(&at));
+        assert!(holds(memory.as_ptr() as u64) && !holds(maps_are_read_line_by_line as *const () as u64));
         assert!(matches!(&told_by(std::process::id())[0], Event::Named { name, .. } if !name.is_empty()));
         assert!(threads_of(std::process::id()).unwrap().contains(&std::process::id()));
     }

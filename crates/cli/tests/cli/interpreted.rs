@@ -1,5 +1,5 @@
-//! `gleaner profile` of Python and Ruby: the lines of the programs in `programs/scripts` that wait are
-//! marked in them, and what the interpreter waits for is put down to those.
+//! `gleaner profile` of Python and Ruby: the lines of the programs in `programs/scripts` that wait
+//! are marked in them, and what the interpreter waits for is put down to those.
 
 use crate::made::{is_there, marked, profiled, program};
 use records::profile::Profile;
@@ -41,7 +41,7 @@ fn waits_where_marked(name: &str, output: &Output, profile: &Profile) {
 fn the_lines_of_python_that_wait_are_named() {
     let place = place();
     for python in pythons() {
-        for name in ["join.py", "gather.py", "graph.py", "keys.py", "words.py"] {
+        for name in ["join.py", "gather.py", "graph.py", "keys.py", "members.py", "words.py"] {
             let path = program(name);
             let command = [python, path.to_str().unwrap()];
             let Some((output, profile)) = profiled(&place, &["--no-allocations"], &command) else { return };
@@ -70,6 +70,8 @@ fn the_lines_of_ruby_that_wait_are_named() {
         let Some((output, profile)) = profiled(&place, &["--no-allocations"], &command) else { return };
         waits_where_marked(name, &output, &profile);
         assert!(profile.scripts.iter().all(|line| line.language == "Ruby"), "{:?}", profile.scripts);
+        let data = if name == "join.rb" { "the table of a hash" } else { "objects" };
+        assert_eq!(profile.scripts[0].data.as_deref(), Some(data), "{:?}", profile.scripts);
     }
 }
 

@@ -91,6 +91,10 @@ fn the_lines_of_java_that_wait_are_named() {
         let Some(place) = java(class) else { return };
         let Some((output, profile)) = profiled(&place, &[], &["java", class]) else { return };
         waits_where_marked(&format!("{class}.java"), &output, &profile);
+        let in_heap = profile.objects.iter().find(|object| object.name == "Java heap");
+        let stall = in_heap.and_then(|heap| heap.stall.value()).unwrap_or(0.0);
+        let waits = profile.summary.memory_bound.value().unwrap_or(1.0);
+        assert!(stall * 2.0 > waits, "{class}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains("started with -XX:+PreserveFramePointer"), "{class}");
     }
 }
@@ -120,6 +124,10 @@ fn the_lines_of_node_that_wait_are_named() {
             return;
         };
         waits_where_marked(name, &output, &profile);
+        if name == "chase.js" {
+            let data = profile.loads[0].object.as_deref();
+            assert_eq!(data, Some("V8 heap"), "{}", text(&output.stderr));
+        }
     }
     // V8 wrote its files elsewhere.
     let left = std::fs::read_dir(place.folder()).unwrap();

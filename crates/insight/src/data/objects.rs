@@ -3,7 +3,7 @@
 use crate::code::names::demangled;
 use crate::data::site_names::SiteNames;
 use crate::samples::address_space::AddressSpace;
-use crate::samples::heap;
+use crate::samples::heap::{self, Near};
 use crate::samples::sites::SiteId;
 use crate::samples::tally::{Kept, Mapped, Tally};
 use image::Image;
@@ -72,12 +72,15 @@ impl<'t, 'd> Objects<'t, 'd> {
         const RSP: usize = 4;
         let sample = &kept.sample;
         let stack_pointer = sample.registers.map_or(0, |registers| registers.general[RSP]);
-        if let Some(object) = self.runtime_heap(sample.process, address) {
-            return Found::Object(object);
-        }
         // A stack may lie in memory that is allocated.
         let holder = heap::holder(&kept.near, address.0)
             .filter(|near| heap::holder(&kept.near, stack_pointer).is_none_or(|stack| stack != *near));
+        // A runtime maps its heap itself, and may give parts of it back for allocations.
+        if holder.is_none_or(Near::is_area)
+            && let Some(object) = self.runtime_heap(sample.process, address)
+        {
+            return Found::Object(object);
+        }
         if let Some(near) = holder {
             let object = self.allocation(near.site());
             let path = near.site();
@@ -111,12 +114,11 @@ impl<'t, 'd> Objects<'t, 'd> {
         object.map_or(Found::Nothing, Found::Object)
     }
 
-    /// The heap of a runtime that holds an address. Nothing else lies in there.
+    /// The heap of a runtime that holds an address.
     fn runtime_heap(&self, process: u32, address: Avma) -> Option<Object> {
-        let heaps = &self.tally.processes.get(&process)?.heaps;
-        let heap = heaps.iter().find(|heap| (heap.start..heap.end).contains(&address.0))?;
-        let name = heap.name.to_owned();
-        Some(Object { name, bytes: None, which: 0, group: None })
+        let heap = self.tally.processes.get(&process)?.runtime_heap.as_ref()?;
+        heap.end_of(address.0)?;
+        Some(Object { name: heap.name().to_owned(), bytes: None, which: 0, group: None })
     }
 
     /// The site of the small allocations on both sides of an address, if it is one; and the path

@@ -11,6 +11,7 @@
 //! stacks         all of those calls, as one tree
 //! heap           which allocation holds an address, at the time of a sample
 //! areas          memory that a process maps itself, by the call that mapped it
+//! runtime_heap   memory in which a runtime keeps its objects
 //! makers         which sites made the small allocations around an address
 //! population     whom samples belong to, where all processes are sampled
 //! sites          the calls that led to allocations
@@ -26,6 +27,7 @@ pub(crate) mod heap;
 pub(crate) mod makers;
 pub(crate) mod population;
 pub(crate) mod registers;
+pub(crate) mod runtime_heap;
 pub(crate) mod saved;
 pub(crate) mod sites;
 pub(crate) mod stacks;
@@ -37,8 +39,9 @@ pub use address_space::{AddressSpace, MappedId, Mapping, Place};
 pub use heap::Allocated;
 pub use population::{Counts, Population, Row, Runs};
 pub use registers::Registers;
+pub use runtime_heap::RuntimeHeap;
 pub use saved::KnownRegisters;
 pub use sites::SiteId;
 pub use stacks::ScriptLine;
-pub use tally::{Area, Mapped, PROBES_OF_LOAD, RuntimeHeap, Sample, Steady, Tally};
+pub use tally::{Area, Mapped, PROBES_OF_LOAD, Sample, Steady, Tally};
 pub use unwind::{Calls, CutOff, UnwindTables, Unwinder};

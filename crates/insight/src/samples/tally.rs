@@ -7,6 +7,7 @@ use crate::samples::address_space::{AddressSpace, MappedId, Place};
 use crate::samples::heap::{AllNear, Heaps};
 use crate::samples::population::Population;
 use crate::samples::registers::Registers;
+use crate::samples::runtime_heap::RuntimeHeap;
 use crate::samples::stacks::Stacks;
 use std::collections::{BTreeMap, HashMap};
 use units::Avma;
@@ -130,30 +131,9 @@ pub struct Process {
     pub space: AddressSpace,
     /// Its threads by id, with the samples of each.
     pub threads: BTreeMap<u32, u64>,
-    /// Where its runtime keeps objects.
-    pub heaps: Vec<RuntimeHeap>,
+    /// Where its runtime keeps objects, as far as that is known.
+    pub runtime_heap: Option<RuntimeHeap>,
 }
-
-/// Memory in which a runtime keeps the objects that it allocates itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RuntimeHeap {
-    pub start: u64,
-    pub end: u64,
-    pub name: &'static str,
-}
-
-impl RuntimeHeap {
-    pub fn of_java(start: u64, end: u64) -> Self {
-        Self { start, end, name: "Java heap" }
-    }
-
-    pub fn of_v8(start: u64, end: u64) -> Self {
-        Self { start, end, name: V8_HEAP }
-    }
-}
-
-/// What V8 keeps its objects in.
-pub(crate) const V8_HEAP: &str = "V8 heap";
 
 /// Everything that was sampled.
 #[derive(Clone, Debug)]
@@ -251,7 +231,7 @@ impl Tally {
                     name: process.name.clone(),
                     space: process.space.clone(),
                     threads: BTreeMap::new(),
-                    heaps: process.heaps.clone(),
+                    runtime_heap: process.runtime_heap.clone(),
                 },
             )
         };

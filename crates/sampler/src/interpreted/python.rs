@@ -74,6 +74,14 @@ pub(super) fn is_eval_loop(name: &[u8]) -> bool {
     name.starts_with(b"_PyEval_EvalFrameDefault") || name.starts_with(b"_TAIL_CALL_")
 }
 
+/// Bytes of an instruction, or of a part of a longer one.
+pub(super) const UNIT: u64 = 2;
+
+/// Whether bytecode may be at an address: nothing is mapped at the low ones, nor above all.
+pub(super) fn may_be_code(at: u64) -> bool {
+    at.is_multiple_of(UNIT) && (1 << 16..1 << 47).contains(&at)
+}
+
 /// A function of a script.
 #[derive(Debug)]
 pub(super) struct Function {
@@ -90,7 +98,7 @@ impl Function {
     /// The function whose bytecode holds an address; `kind` is the address of the type of
     /// functions.
     pub(super) fn around(layout: &Layout, kind: u64, at: u64, read: Read<'_>) -> Option<Self> {
-        let code = word(kind + BASIC_SIZE, read).filter(|size| (LINES + 8..1024).contains(size))?;
+        let code = word(kind, BASIC_SIZE, read).filter(|size| (LINES + 8..1024).contains(size))?;
         let lowest = at.saturating_sub(LONGEST_CODE);
         // The type is the second word of the object.
         let mut to = (at - code + 16) & !7;
@@ -111,18 +119,18 @@ impl Function {
     }
 
     fn of(layout: &Layout, object: u64, code: u64, at: u64, read: Read<'_>) -> Option<Self> {
-        let units = word(object + COUNT, read)?;
-        let (start, bytes) = (object + code, units.checked_mul(2).filter(|bytes| *bytes <= LONGEST_CODE)?);
+        let units = word(object, COUNT, read)?;
+        let (start, bytes) = (object + code, units.checked_mul(UNIT).filter(|bytes| *bytes <= LONGEST_CODE)?);
         if !(start..=start + bytes).contains(&at) {
             return None;
         }
-        let name = text(layout, word(object + NAME, read)?, read)?;
-        let file = text(layout, word(object + FILE, read)?, read)?;
-        let table = word(object + LINES, read)?;
-        let length = word(table + LENGTH, read).filter(|length| *length <= LONGEST_TABLE)?;
+        let name = text(layout, word(object, NAME, read)?, read)?;
+        let file = text(layout, word(object, FILE, read)?, read)?;
+        let table = word(object, LINES, read)?;
+        let length = word(table, LENGTH, read).filter(|length| *length <= LONGEST_TABLE)?;
         let mut lines = vec![0; length as usize];
-        read(table + BYTES, &mut lines)?;
-        let first_line = half(object + layout.first_line, read)?;
+        read(table.checked_add(BYTES)?, &mut lines)?;
+        let first_line = half(object, layout.first_line, read)?;
         Some(Self { start, bytes, name, file, first_line, lines })
     }
 
@@ -134,7 +142,7 @@ impl Function {
     /// The line of the instruction in front of an address: the next one is kept, not that which
     /// runs.
     pub(super) fn line(&self, next: u64) -> Option<ScriptLine> {
-        let unit = (next.checked_sub(self.start)? / 2).checked_sub(1)?;
+        let unit = (next.checked_sub(self.start)? / UNIT).checked_sub(1)?;
         let line = line_at(&self.lines, self.first_line, unit)?;
         Some(ScriptLine { language: "Python", function: self.name.clone(), file: self.file.clone(), line })
     }
@@ -183,8 +191,8 @@ fn signed(bytes: &[u8]) -> Option<i64> {
 
 /// A text; letters beyond Latin-1 in one of them are not asked for.
 fn text(layout: &Layout, at: u64, read: Read<'_>) -> Option<String> {
-    let length = word(at + LENGTH, read)?.min(LONGEST_TEXT);
-    let state = half(at + STATE, read)?;
+    let length = word(at, LENGTH, read)?.min(LONGEST_TEXT);
+    let state = half(at, STATE, read)?;
     if state & layout.is_compact == 0 {
         return None;
     }
@@ -195,7 +203,7 @@ fn text(layout: &Layout, at: u64, read: Read<'_>) -> Option<String> {
         _ => return None,
     };
     let mut bytes = vec![0; length as usize * width];
-    read(at + begin, &mut bytes)?;
+    read(at.checked_add(begin)?, &mut bytes)?;
     let letter = |bytes: &[u8]| {
         let number = bytes.iter().rev().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
         char::from_u32(number).filter(|letter| !letter.is_control()).unwrap_or('?')

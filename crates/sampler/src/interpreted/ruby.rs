@@ -1,5 +1,4 @@
-//! Methods and blocks of Ruby, from 3.1 on: their instruction sequences, read from the memory of a
-//! process.
+//! Methods and blocks of Ruby 3.1: their instruction sequences, read from the memory of a process.
 //!
 //! The eval loop keeps the address of the next instruction in `r14` and its frame in `r15`. What
 //! it calls gives both back as they were, so they are known in its frame on the stack:
@@ -13,7 +12,7 @@
 //!
 //! To add a version: `Layout::of`, and a run of `interpreted::` in the tests with it.
 
-use crate::memory::{Read, half, word};
+use crate::memory::{self, Read, half, word};
 use image::Image;
 use insight::samples::ScriptLine;
 
@@ -78,21 +77,21 @@ pub(super) struct Function {
 
 impl Function {
     /// What runs in a frame, if the next instruction is in it.
-    pub(super) fn of(layout: &Layout, frame: u64, next: u64, read: Read<'_>) -> Option<Self> {
-        let sequence = word(frame + SEQUENCE, read)?;
-        let kind = word(sequence, read)?;
+    pub(super) fn of(layout: Layout, frame: u64, next: u64, read: Read<'_>) -> Option<Self> {
+        let sequence = word(frame, SEQUENCE, read)?;
+        let kind = word(sequence, 0, read)?;
         if kind & KIND != INTERNAL || kind & INTERNAL_KIND != IS_SEQUENCE {
             return None;
         }
-        let body = word(sequence + BODY, read)?;
-        let (words, start) = (half(body + WORDS, read)?, word(body + CODE, read)?);
+        let body = word(sequence, BODY, read)?;
+        let (words, start) = (half(body, WORDS, read)?, word(body, CODE, read)?);
         if words == 0 || words > LONGEST_CODE || !is_in(start, words as usize, next) {
             return None;
         }
-        let name = text(word(body + LABEL, read)?, read)?;
-        let path = word(body + PATH, read)?;
+        let name = text(word(body, LABEL, read)?, read)?;
+        let path = word(body, PATH, read)?;
         let file = text(path, read).or_else(|| path_of(path, read))?;
-        Some(Self { start, name, file, lines: lines(body + layout.lines, words, read)? })
+        Some(Self { start, name, file, lines: lines(body.checked_add(layout.lines)?, words, read)? })
     }
 
     /// Whether the next instruction may be here.
@@ -110,13 +109,19 @@ impl Function {
     }
 }
 
+/// Whether a word may be at an address: nothing is mapped at the low ones, nor above all.
+pub(super) fn may_be_word(at: u64) -> bool {
+    at.is_multiple_of(8) && (1 << 16..1 << 47).contains(&at)
+}
+
 fn is_in(start: u64, words: usize, next: u64) -> bool {
-    next % 8 == 0 && (start..=start + 8 * words as u64).contains(&next)
+    let into = next.checked_sub(start);
+    next.is_multiple_of(8) && into.is_some_and(|into| into <= 8 * words as u64)
 }
 
 /// The line of each word of instructions.
 fn lines(told: u64, words: u32, read: Read<'_>) -> Option<Vec<u32>> {
-    let (entries, count) = (word(told, read)?, half(told + COUNT, read)?);
+    let (entries, count) = (word(told, 0, read)?, half(told, COUNT, read)?);
     if count == 0 || count > MOST_LINES {
         return None;
     }
@@ -130,10 +135,9 @@ fn lines(told: u64, words: u32, read: Read<'_>) -> Option<Vec<u32>> {
         return Some(vec![entries[0]; words as usize]);
     }
     let mut bytes = vec![0; index_words(words as usize) * 8];
-    let at = word(told + INDEX, read)?;
+    let at = word(told, INDEX, read)?;
     read(at, &mut bytes)?;
-    let index: Vec<u64> =
-        bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect();
+    let index: Vec<u64> = memory::words(&bytes).collect();
     (0..words as usize).map(|at| entries.get(entry_of(&index, at)?.checked_sub(1)?).copied()).collect()
 }
 
@@ -167,24 +171,24 @@ fn entry_of(index: &[u64], at: usize) -> Option<usize> {
 
 /// The path of a list of two: as the program was told it, and from the root on, if there is a file.
 fn path_of(list: u64, read: Read<'_>) -> Option<String> {
-    let kind = word(list, read)?;
+    let kind = word(list, 0, read)?;
     if kind & KIND != LIST {
         return None;
     }
-    let elements = if kind & HAS_FLAG != 0 { list + 16 } else { word(list + 32, read)? };
-    let real = text(word(elements + 8, read)?, read);
-    real.or_else(|| text(word(elements, read)?, read))
+    let elements = if kind & HAS_FLAG != 0 { list.checked_add(16)? } else { word(list, 32, read)? };
+    let real = text(word(elements, 8, read)?, read);
+    real.or_else(|| text(word(elements, 0, read)?, read))
 }
 
 fn text(at: u64, read: Read<'_>) -> Option<String> {
-    let kind = word(at, read)?;
+    let kind = word(at, 0, read)?;
     if kind & KIND != TEXT {
         return None;
     }
     let (length, begin) = if kind & HAS_FLAG != 0 {
-        (word(at + 16, read)?, word(at + 24, read)?)
+        (word(at, 16, read)?, word(at, 24, read)?)
     } else {
-        (kind >> 14 & 0x1f, at + 16)
+        (kind >> 14 & 0x1f, at.checked_add(16)?)
     };
     let mut bytes = vec![0; length.min(LONGEST_TEXT) as usize];
     read(begin, &mut bytes)?;
