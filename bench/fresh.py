@@ -16,7 +16,7 @@ KINDS = {
     "go": r"Go|runtime\.|anonymous memory",
     "java": r"Java heap",
     "v8": r"V8 heap",
-    "buffer": r"alloc|Array",
+    "buffer": r"BackingStore|ArrayBuffer",
     "python": r"Py|python|anonymous memory|heap",
 }
 

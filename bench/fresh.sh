@@ -4,8 +4,8 @@
 # which load waits, on which data, served by which level, or that no load does. Each is compiled and
 # profiled by `gleaner profile` as anybody would, and fresh.py judges the record. Beside
 # `load=FUNCTION`, lines of the load are marked `HOT`, the allocating ones `DATA`; `line=FUNCTION`
-# asks for the line of a script; `level=DRAM|L3` is where both may be true. An L3 that other machines
-# share may hold less than it does at other times: beside programs that it should serve,
+# asks for the line of a script; `level=DRAM|L3` is where both may be true. An L3 that other
+# machines share may hold less than it does at other times: beside programs that it should serve,
 # programs/yardstick.c says whether it does. What a compiler that is missing would make is skipped.
 # To add a program: its file, and such a line. Variables: ONLY (which, by name), KEEP (a directory
 # for the profiles), SET (another directory of programs), BUDGET (percent), MADE=1 (only programs

@@ -1,4 +1,4 @@
-// expect: load=until line=until data=kind:v8 level=DRAM|L3 memory=yes
+// expect: load=until|js_events line=until|js_events data=kind:v8 level=DRAM|L3 memory=yes
 // A linked list of objects, each of which refers to any other one.
 class Event {
   constructor(at) {
