@@ -79,7 +79,8 @@ class Expected:
 
 def shown(load):
     where = f"{os.path.basename(load['file'])}:{load.get('line')}" if load.get("file") else "-"
-    return f"{(load.get('function') or '-')[:50]} ({where})"
+    # V8 tells a script's place behind its functions' names.
+    return f"{(load.get('function') or '-').split(' /')[0][:50]} ({where})"
 
 
 def as_text(text):
