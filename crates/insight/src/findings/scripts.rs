@@ -11,9 +11,10 @@ use std::path::Path;
 use units::{Estimate, Quantity, Svma, Unit};
 
 /// What functions of interpreters read, by words in their names.
-const DATA: [(&str, &str); 24] = [
+const DATA: [(&str, &str); 25] = [
     ("set_lookkey", "the table of a set"),
     ("set_add_entry", "the table of a set"),
+    ("PySet_", "the table of a set"),
     ("keys_lookup", "the table of a dict"),
     ("dict_lookup", "the table of a dict"),
     ("_Py_dict_lookup", "the table of a dict"),
@@ -143,6 +144,7 @@ mod tests {
             ("unicodekeys_lookup_generic", "the table of a dict"),
             ("_Py_dict_lookup", "the table of a dict"),
             ("set_lookkey", "the table of a set"),
+            ("PySet_Contains", "the table of a set"),
             ("unsafe_float_compare", "objects that are compared"),
             ("rb_st_lookup", "the table of a hash"),
             ("_PyEval_EvalFrameDefault", "objects"),
