@@ -38,7 +38,7 @@ fn clock(software: &Ability) -> Ability {
     match software {
         Ability::Yes { .. } => Ability::yes(
             "samples of CPU time name the loads that stall, without a PMU: in native code, in what Java and node \
-                 compile, and by lines of Python 3.11 to 3.14",
+                 compile, and by lines of Python 3.11 to 3.14 and Ruby 3.1",
         ),
         no_or_unknown => no_or_unknown.clone(),
     }
