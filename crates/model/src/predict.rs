@@ -41,6 +41,7 @@ use combine::Asked;
 use figure::Figure;
 use known::Known;
 use lines::Lines;
+use neighbours::Filled;
 use records::machine::{Machine, Verdict};
 use records::run::Refused;
 use units::Estimate;
@@ -58,9 +59,9 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
         let others = others.iter().map(whole);
         let others: Vec<Lines> =
             others.flat_map(|other| lines::beside(&other, line, other.accesses(line) / accesses)).collect();
-        let (figure, pace) = paced::figure(&known, &access, &others)?;
+        let (figure, filled) = paced::figure(&known, &access, &others)?;
         let figure = repeated::allowed_for(figure, difference);
-        let unbound = unbound(&known, &access, &others, pace, &figure);
+        let unbound = unbound(&known, &access, &others, filled, &figure);
         let figure = work::added(&known, &access, figure);
         parts.push(Part::of(&access, accesses, &figure));
         Ok(Asked { accesses, figure, unbound, work: access.options.work.unwrap_or(0.0) })
@@ -87,20 +88,19 @@ pub fn predict(machine: &Machine, pattern: &Pattern, defaults: &Options) -> Resu
     Ok(Prediction::of(&run, parts))
 }
 
-/// Predicts an access among others, which load these lines meanwhile; `pace` is how long an access
-/// takes with its computing, as far as it is known already.
+/// Predicts an access among others, which load these lines meanwhile, while guests fill a cache.
 fn figure_of(
     known: &Known<'_>,
     access: &Access,
     others: &[Lines],
-    pace: Option<f64>,
+    filled: Option<Filled>,
 ) -> Result<Figure, Refused> {
     let area = held::between_loads(access, others, known.line());
     let larger = &Access { area, ..access.clone() };
     let figure = match access.kind {
         Kind::Chase => chase::of_nodes(known, larger),
         Kind::Rand | Kind::Rmw | Kind::Tree { .. } | Kind::Search => {
-            rand::figure(known, access, others, pace)
+            rand::figure(known, access, others, filled)
         }
         Kind::Seq => seq::figure(known, larger),
         Kind::Stride { step } => stride::figure(known, larger, step),
@@ -115,7 +115,7 @@ fn unbound(
     known: &Known<'_>,
     access: &Access,
     others: &[Lines],
-    pace: Option<f64>,
+    filled: Option<Filled>,
     figure: &Figure,
 ) -> Estimate {
     if others.is_empty() || matches!(access.kind, Kind::Seq | Kind::Window { .. }) {
@@ -126,7 +126,7 @@ fn unbound(
     if loose.kind == Kind::Chase {
         loose.kind = Kind::Rand;
     }
-    match figure_of(known, &loose, others, pace) {
+    match figure_of(known, &loose, others, filled) {
         Ok(loose) if loose.time.value < figure.time.value => loose.time,
         _ => figure.time,
     }

@@ -1,8 +1,8 @@
 //! Which loads of a loop wait for one another, and which only wait for those.
 
+use crate::built::assembled;
 use gleaner_image::Module;
 use gleaner_image::loads::{Classes, Unit};
-use std::process::Command;
 
 const SOURCE: &str = r"
     .text
@@ -43,12 +43,7 @@ const SOURCE: &str = r"
 
 #[test]
 fn loads_of_one_circle_are_told_from_others() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&source, SOURCE).expect("a source");
-    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&source).arg("-o").arg(&to).status();
-    assert!(done.is_ok_and(|status| status.success()), "an assembler");
-    let data = std::fs::read(to).expect("what was assembled");
+    let data = assembled(SOURCE);
     let module = Module::analyse(&data, None).expect("a sound file");
     let circles = |name: &str| {
         let symbol = module.symbols.all().iter().find(|symbol| symbol.name == name.as_bytes());

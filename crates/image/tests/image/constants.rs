@@ -1,8 +1,8 @@
 //! Constants in the segment of the code, as some linkers place them: relocations point to them, and
 //! that makes none of them a function.
 
+use crate::built::built;
 use gleaner_image::Module;
-use std::process::Command;
 
 const SOURCE: &str = r#"
     const char *const names[] = { "\303", "\220\303", "one", "another", "a third" };
@@ -63,15 +63,6 @@ const STORED: &str = r"
 ";
 
 const SHARED: [&str; 3] = ["-shared", "-fPIC", "-Wl,-z,noseparate-code"];
-
-fn built(text: &str, name: &str, options: &[&str]) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, to) = (folder.path().join(name), folder.path().join("p.so"));
-    std::fs::write(&source, text).expect("a source");
-    let done = Command::new("gcc").args(options).arg(&source).arg("-o").arg(&to).status();
-    assert!(done.is_ok_and(|status| status.success()), "a compiler");
-    std::fs::read(to).expect("what was compiled")
-}
 
 #[test]
 fn a_table_that_leads_to_data_is_none() {

@@ -1,12 +1,12 @@
 //! What hand-written code may do with registers, and compilers never would: nothing of it may be
 //! taken for dead.
 
+use crate::built::assembled;
 use gleaner_image::Module;
 use gleaner_image::code::groups::RelyOn;
 use gleaner_image::code::insn::Flow;
 use gleaner_image::code::regs::{R11, RDI, RDX, RSI, RegSet};
 use gleaner_image::liveness::{Knowledge, Liveness};
-use std::process::Command;
 
 const SOURCE: &str = r"
     .text
@@ -183,12 +183,7 @@ fn at(module: &Module<'_>, live: &Liveness, name: &str, wanted: impl Fn(Flow) ->
 
 #[test]
 fn registers_of_hand_written_code_stay_alive() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (source, to) = (folder.path().join("code.s"), folder.path().join("code.so"));
-    std::fs::write(&source, SOURCE).expect("a source");
-    let done = Command::new("gcc").args(["-shared", "-nostdlib"]).arg(&source).arg("-o").arg(&to).status();
-    assert!(done.is_ok_and(|status| status.success()), "an assembler");
-    let data = std::fs::read(to).expect("what was assembled");
+    let data = assembled(SOURCE);
     let module = Module::analyse(&data, None).expect("a sound file");
     let live = Liveness::of(&module, &RelyOn::EVERYTHING);
     let general = RegSet::general;

@@ -1,6 +1,7 @@
 //! What is read out of programs, against known answers.
 #![forbid(unsafe_code)]
 
+mod built;
 mod chains;
 mod constants;
 mod go;

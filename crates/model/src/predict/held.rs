@@ -19,7 +19,7 @@
 use super::figure::sum;
 use super::known::Known;
 use super::lines::{self, Lines};
-use super::neighbours::Shared;
+use super::neighbours::Filled;
 use crate::pattern::Access;
 use units::{Bytes, Estimate};
 
@@ -43,19 +43,17 @@ impl Lines {
 }
 
 /// Which share of each kind's loads every level serves, nearest first; `None` where the record's
-/// levels do not tell. Where it is known how long an access takes, a cache that others fill keeps
-/// lines for as long as they leave them there.
-pub(crate) fn served(known: &Known<'_>, all: &[Lines], pace: Option<f64>) -> Option<Vec<Vec<Estimate>>> {
+/// levels do not tell. A cache that others fill keeps lines for as long as they leave them there.
+pub(crate) fn served(known: &Known<'_>, all: &[Lines], filled: Option<Filled>) -> Option<Vec<Vec<Estimate>>> {
     let line = known.line() as f64;
     let within = known.level_of(all.iter().map(|lines| lines.count).sum::<f64>() * line)?;
-    let shared = Shared::of(known).zip(pace);
     // However small the area, others may drive it out of there.
-    let outermost = within + usize::from(shared.is_some_and(|(shared, _)| shared.level == within));
+    let outermost = within + usize::from(filled.is_some_and(|filled| filled.level == within));
     let mut served = vec![Vec::new(); all.len()];
     let mut nearer = vec![[0.0; 2]; all.len()];
     for (place, level) in known.levels[..=outermost].iter().enumerate() {
-        let held = match shared {
-            Some((shared, pace)) if shared.level == place => held(all, shared.lines, shared.rate * pace),
+        let held = match filled {
+            Some(filled) if filled.level == place => held(all, filled.lines, filled.by_others),
             _ => held(all, level.size / line, 0.0),
         };
         for (kind, served) in served.iter_mut().enumerate() {

@@ -28,7 +28,21 @@ pub(crate) struct Shared {
     pub(crate) rate: f64,
 }
 
+/// The same, as accesses of some pace find it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Filled {
+    pub(crate) level: usize,
+    pub(crate) lines: f64,
+    /// Lines that others load there for each access.
+    pub(crate) by_others: f64,
+}
+
 impl Shared {
+    /// As it is for accesses that take this long, in nanoseconds.
+    pub(crate) fn beside(self, pace: f64) -> Filled {
+        Filled { level: self.level, lines: self.lines, by_others: self.rate * pace }
+    }
+
     /// `None` where chases find all of it, or the record does not tell.
     pub(crate) fn of(known: &Known<'_>) -> Option<Self> {
         let [.., cache, memory] = &known.levels[..] else { return None };

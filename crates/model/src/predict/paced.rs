@@ -4,7 +4,7 @@
 use super::figure::Figure;
 use super::known::Known;
 use super::lines::Lines;
-use super::neighbours::Shared;
+use super::neighbours::{Filled, Shared};
 use super::{figure_of, work};
 use crate::pattern::{Access, Kind};
 use records::run::Refused;
@@ -16,19 +16,19 @@ const ROUNDS: usize = 40;
 const AGREED: f64 = 1000.0;
 
 /// Nanoseconds are told by the time for which the cache keeps lines; the interval reaches to what
-/// follows if it has a size instead. With the pace, where it matters.
+/// follows if it has a size instead. With that cache as it is then, where it matters.
 pub(crate) fn figure(
     known: &Known<'_>,
     access: &Access,
     others: &[Lines],
-) -> Result<(Figure, Option<f64>), Refused> {
+) -> Result<(Figure, Option<Filled>), Refused> {
     let by_size = figure_of(known, access, others, None)?;
     let drawn = matches!(access.kind, Kind::Rand | Kind::Rmw | Kind::Tree { .. } | Kind::Search);
     let Some(shared) = Shared::of(known).filter(|_| drawn) else { return Ok((by_size, None)) };
     let pace_of = |figure: &Figure| work::added(known, access, figure.clone()).time.value;
     let (mut figure, mut pace) = (by_size.clone(), pace_of(&by_size));
     for _ in 0..ROUNDS {
-        figure = figure_of(known, access, others, Some(pace))?;
+        figure = figure_of(known, access, others, Some(shared.beside(pace)))?;
         let now = pace_of(&figure);
         let agreed = (now - pace).abs() * AGREED < pace;
         pace = now;
@@ -44,5 +44,5 @@ pub(crate) fn figure(
         shared.rate * known.line() as f64,
         shared.lines / shared.rate / 1e6
     ));
-    Ok((figure, Some(pace)))
+    Ok((figure, Some(shared.beside(pace))))
 }

@@ -22,18 +22,18 @@
 use super::figure::{Figure, Served, Source, largest, product, quotient, sum};
 use super::known::{Known, MEMORY, lacks};
 use super::lines::{self, Lines};
+use super::neighbours::Filled;
 use super::{chase, held, split};
 use crate::pattern::{Access, Kind};
 use records::machine::StreamKind;
 use records::run::Refused;
 use units::Estimate;
 
-/// `pace` is what an access takes with all that the program does meanwhile, where it is known.
 pub(crate) fn figure(
     known: &Known<'_>,
     access: &Access,
     others: &[Lines],
-    pace: Option<f64>,
+    filled: Option<Filled>,
 ) -> Result<Figure, Refused> {
     let own = lines::of(access, known.line());
     let all: Vec<Lines> = own.iter().chain(others).copied().collect();
@@ -41,7 +41,7 @@ pub(crate) fn figure(
     let area = larger.area.0 as f64;
     let chased = chase::figure(known, &larger)?;
     let written = access.kind == Kind::Rmw;
-    let (alone, source, why) = match drawn(known, &own, &all, chased.time, pace) {
+    let (alone, source, why) = match drawn(known, &own, &all, chased.time, filled) {
         Some(levels) => {
             let why = "sizes and latencies of the record's levels; the outermost by the latency curve";
             (levels, Source::Levels, why.to_owned())
@@ -149,9 +149,9 @@ fn drawn(
     own: &[Lines],
     all: &[Lines],
     chased: Estimate,
-    pace: Option<f64>,
+    filled: Option<Filled>,
 ) -> Option<Vec<Served>> {
-    let shares = held::mean(own, &held::served(known, all, pace)?[..own.len()]);
+    let shares = held::mean(own, &held::served(known, all, filled)?[..own.len()]);
     let outermost = shares.len() - 1;
     let served = known.levels.iter().zip(shares).enumerate().map(|(place, (level, share))| {
         let cost = if place == outermost { largest([level.latency, chased]) } else { level.latency };
